@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
@@ -29,15 +29,23 @@ _NamesByHost = Annotated[
 ]
 EVERY_HOST: Final = "*"
 _IPV4: Final = re.compile(r"[\d.]+")
-# The folders of a user, or of one of many projects.
-_USERS_FOLDER: Final = re.compile(
-    r"[~@]|(?:users?|u|people|members?|home|homes|homepages?|profiles?|accounts?|view|sites|"
-    r"tenants?|benutzer|utilisateurs?|usuarios?|utenti|mitglieder)$",
-    re.IGNORECASE,
+# The folders of a user, or of one of many projects. Deep in a path, fewer words say so.
+_USERS: Final = (
+    "users?|u|members?|profiles?|accounts?|tenants?|benutzer|utilisateurs?|usuarios?|utenti|"
+    "mitglieder"
 )
+_USERS_FOLDER: Final = re.compile(
+    rf"[~@]|(?:{_USERS}|people|home|homes|homepages?|view|sites)$", re.IGNORECASE
+)
+_DEEP_USERS_FOLDER: Final = re.compile(rf"[~@]|(?:{_USERS})$", re.IGNORECASE)
+_HAS_USERS: Final = re.compile(_USERS, re.IGNORECASE)
+_SHALLOW: Final = 2  # names
+_DEEPEST: Final = 8  # name of a path that may name a user
 _DATE: Final = re.compile(r"(?<![^/])(?:19|20)\d\d(?:/[01]?\d)?(?![^/])")
 _NUMBER: Final = re.compile(r"\d+")
 _PORT: Final = re.compile(r":\d*$")
+# Other names of a host with the same users, such as m.facebook.com and de.linkedin.com.
+_HOST_OF_USERS: Final = re.compile(r"(?:www\d?|m|mobile|amp|touch|old|new|np|i|[a-z]{2})\.")
 _SHARED_HOSTS: Final = frozenset(
     (
         "angelfire.com",
@@ -50,6 +58,7 @@ _SHARED_HOSTS: Final = frozenset(
         "facebook.com",
         "flickr.com",
         "geocities.ws",
+        "gist.github.com",
         "github.com",
         "gitlab.com",
         "huggingface.co",
@@ -127,7 +136,7 @@ class Folder(NamedTuple):
     """Where a page stands on its host: the first two folders of its path.
 
     On a host that many share, they name a user, or a user and a project. Behind a folder such as
-    users/, the next one belongs to it, even if it is the third.
+    users/, the next one belongs to it, however deep it stands.
     """
 
     host: str
@@ -135,13 +144,21 @@ class Folder(NamedTuple):
 
     @property
     def undated(self) -> str:
-        """The path with 0 in place of a year and a month: an archive's folders are of one kind."""
-        return _DATE.sub("0", self.path)
+        """The path with 0 in place of a year and a month: an archive's folders are of one kind.
+
+        What names a user stays as it is.
+        """
+        users, others = self._split()
+        return users + _DATE.sub("0", others)
 
     @property
     def form(self) -> str:
-        """The path with 0 in place of each number: each question of a site has a folder, say."""
-        return _NUMBER.sub("0", self.path)
+        """The path with 0 in place of each number: each question of a site has a folder, say.
+
+        What names a user stays as it is.
+        """
+        users, others = self._split()
+        return users + _NUMBER.sub("0", others)
 
     @property
     def top(self) -> str:
@@ -149,10 +166,46 @@ class Folder(NamedTuple):
         return self.path.partition("/")[0]
 
     @property
+    def owner(self) -> str:
+        """What names the user whose folder it is; "" on a host of one owner."""
+        return self._split()[0]
+
+    @property
     def is_shared(self) -> bool:
         """Whether it seems that the host has pages of many users, who may distrust each other."""
-        names_user = any(_USERS_FOLDER.match(name) for name in self.path.split("/"))
-        return names_user or _is_shared_host(_PORT.sub("", self.host))
+        return _end_of_users(self.path.split("/")) > 0 or is_shared_host(self.host)
+
+    @property
+    def is_common(self) -> bool:
+        """Whether pages of many users stand here side by side, without a folder for each."""
+        if not self.path:
+            return is_shared_host(self.host)
+        last = unquote(self.path.rpartition("/")[2])
+        has_user = _end_of_users(self.path.split("/")[:-1]) > self.path.count("/")
+        return not has_user and _HAS_USERS.fullmatch(last) is not None
+
+    def _split(self) -> tuple[str, str]:
+        """Return the part of the path that names a user, and the rest."""
+        if is_shared_host(self.host):
+            return self.path, ""
+        names = self.path.split("/")
+        end = _end_of_users(names)
+        users = "/".join(names[:end])
+        return users, self.path[len(users) :]
+
+
+def _end_of_users(names: Sequence[str]) -> int:
+    """Return how many names of a path it takes to name a user; 0 if none does."""
+    end = 0
+    for place, name in enumerate(names[:_DEEPEST]):
+        if end and place >= end:
+            break
+        # Behind home/users, it is the third name that belongs to somebody.
+        folder = _USERS_FOLDER if place < _SHALLOW else _DEEP_USERS_FOLDER
+        plain = unquote(name)
+        if folder.match(plain):
+            end = place + 1 if len(plain) > 1 and plain[0] in "~@" else place + 2
+    return end
 
 
 def folder_of(url: str) -> Folder:
@@ -161,17 +214,30 @@ def folder_of(url: str) -> Folder:
         parts = urlsplit(url)
     except ValueError:
         return Folder("", "")
-    names = parts.path.strip("/").split("/")[:-1]
-    depth = 2
-    if len(names) > depth and _USERS_FOLDER.match(names[1]):
-        depth = 3
-    return Folder(parts.netloc.lower(), "/".join(names[:depth]))
+    return folder_at(parts.netloc.lower(), parts.path)
+
+
+def folder_at(host: str, path: str) -> Folder:
+    """Return where the page with a path stands on its host."""
+    # Notes are written in UTF-8, which has no surrogates.
+    host, path = (part.encode("utf-8", "backslashreplace").decode() for part in (host, path))
+    names = path.strip("/").split("/")
+    end = _end_of_users(names)
+    names_user = end == len(names) and (path.endswith("/") or unquote(names[-1])[:1] in "~@")
+    if not names_user:  # The last name is that of the page.
+        names.pop()
+    return Folder(host, "/".join(names[: max(_SHALLOW, end)]))
 
 
 @lru_cache(maxsize=4096)
-def _is_shared_host(host: str) -> bool:
-    """Return whether a host is known to have pages of many users below one name."""
-    if host.removeprefix("www.") in _SHARED_HOSTS:
+def is_shared_host(host: str) -> bool:
+    """Return whether a host is known to have pages of many users below one name.
+
+    Args:
+        host: The host, in lower case; its port does not matter.
+    """
+    host = _PORT.sub("", host)
+    if host in _SHARED_HOSTS or _HOST_OF_USERS.sub("", host, count=1) in _SHARED_HOSTS:
         return True
     # Where users have subdomains, the host above them is a public suffix.
     return "." in host and not _IPV4.fullmatch(host) and not _extractor()(host).domain

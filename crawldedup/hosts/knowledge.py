@@ -32,7 +32,7 @@ from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
 from crawldedup.reading.volatile import NOTHING, Known, Numbers, without_visit
 from crawldedup.recent import put_last
-from crawldedup.scope import Folder, folder_of
+from crawldedup.scope import Folder, folder_at, folder_of
 from crawldedup.urls import canonical_url
 
 _MOST_PAGES: Final = 4096
@@ -42,8 +42,9 @@ _MOST_FOLDERS: Final = 64  # of a host
 _MINUTES: Final = 600.0  # in seconds, between two answers
 _MOST_NOTE: Final = 1_000_000
 _MOST_OF_HOST: Final = 64_000  # bytes of a note, so that no host takes the room of all others
+_LONGEST_FOLDER: Final = 200  # letters
 # By such a path, a server may answer with a page of another folder.
-_ANOTHERS_FOLDER: Final = re.compile(r"%2e|%2f|%5c|\\|/\.\.?/", re.I)
+_ANOTHERS_FOLDER: Final = re.compile(r"%25|%2e|%2f|%3b|%5c|\\|/\.\.?[/;]", re.I)
 
 
 class FolderNotes(msgspec.Struct, array_like=True):
@@ -122,7 +123,7 @@ class HostKnowledge:
         self._loads: dict[str, _Load] = {}
         self._marked: dict[str, _MarkedLoad] = {}
         self._views: dict[str, tuple[ViewOfPage, ...]] = {}
-        self._values: dict[tuple[str, View], str] = {}
+        self._values: dict[tuple[str, str, View], str] = {}
 
     # What is known
 
@@ -152,15 +153,17 @@ class HostKnowledge:
             views = self._folder_notes(folder.host, folder.form).views
             if not are_proved(views, frozenset(address.views)):
                 return False
-            return all(self._recurs(address, view) for view in address.views)
+            return all(self._recurs(address, folder, view) for view in address.views)
 
-    def may_be_two(self, url: str, original: str | None, text: int) -> bool:
+    def may_be_two(
+        self, url: str, original: str | None, text: int, claimed: str | None = None
+    ) -> bool:
         """Return whether only volatile numbers may tell a page from its original.
 
         See `ChangingTexts.may_be_two`.
         """
         with self._lock:
-            return self._texts.may_be_two(url, original, text)
+            return self._texts.may_be_two(url, original, text, claimed)
 
     # What is learned
 
@@ -171,7 +174,8 @@ class HostKnowledge:
 
     def learn_lines(self, page: Page, numbers: Numbers) -> None:
         """Compare the numbers on a page with those of its load of the last minutes."""
-        if not numbers or not self._compares_loads(page):
+        folder = folder_of(page.url)
+        if not numbers or not self._compares_loads(page.url, folder):
             return
         name, now = _name_without_visit(page), self._clock()
         with self._lock:
@@ -183,7 +187,6 @@ class HostKnowledge:
             load = _Load(now, None if is_evidence else numbers)
             put_last(self._loads, name, load, _MOST_PAGES)
             if is_evidence:
-                folder = folder_of(page.url)
                 compare_loads(self._host(folder.host).lines, folder, numbers, earlier.numbers)
 
     def learn_marks(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
@@ -198,27 +201,30 @@ class HostKnowledge:
             return
         with self._lock:
             self._learn_views(page, fingerprint, carries_view=carries_view)
-            if self._compares_loads(page):
-                self._learn_changing_marks(page, fingerprint)
+            folder = folder_of(page.url)
+            if self._compares_loads(page.url, folder):
+                self._learn_changing_marks(page, folder, fingerprint)
 
-    def _compares_loads(self, page: Page) -> bool:
+    def _compares_loads(self, url: str, folder: Folder) -> bool:
         """Return whether two loads of a page within minutes tell what changes by itself."""
-        is_another = _ANOTHERS_FOLDER.search(page.url.partition("?")[0]) is not None
-        return self._volatile is True and not is_another
+        return self._volatile is True and _is_own(url, folder)
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
         """Note the digests of a page without and with its volatile lines."""
         with self._lock:
             self._texts.note_load(url, text, full_text)
 
-    def _learn_changing_marks(self, page: Page, fingerprint: Fingerprint) -> None:
-        name = _name_without_visit(page)
+    def _learn_changing_marks(self, page: Page, folder: Folder, fingerprint: Fingerprint) -> None:
+        address = Address.of(page.url, page.identity)
+        if address is None:
+            return
+        # But for a campaign: what looks like a session or a referrer may name a content.
+        name = "&".join([address.path, *address.parameters, *map(str, address.views)])
         load = _MarkedLoad(self._clock(), fingerprint)
         earlier = self._marked.get(name)
         put_last(self._marked, name, load, _MOST_PAGES)
         if earlier is None or load.at - earlier.at > _MINUTES:
             return
-        folder = folder_of(page.url)
         notes = self._host(folder.host).folder(folder.undated)
         compare_marks(notes.marks, name, fingerprint, earlier.fingerprint)
 
@@ -226,28 +232,30 @@ class HostKnowledge:
         address = Address.of(page.url, page.identity)
         if address is None:
             return
+        folder = _folder_without_views(address)
+        if not _is_own(page.url, folder):
+            return
         for view in address.views:
             if view.value:
-                self._note_value(address, view, recurs=carries_view)
+                self._note_value(address, folder, view, recurs=carries_view)
         name = "&".join([address.path, *address.parameters])
         own = ViewOfPage.of(address, fingerprint)
         others = [other for other in self._views.get(name, ()) if other.views != own.views]
         for other in others:
-            folder = _folder_without_views(address)
             compare_views(self._host(folder.host).folder(folder.form).views, own, other)
         kept = (own, *others)[:_MOST_VIEWS]
         put_last(self._views, name, kept, _MOST_PAGES)
 
-    def _note_value(self, address: Address, view: View, *, recurs: bool) -> None:
+    def _note_value(self, address: Address, folder: Folder, view: View, *, recurs: bool) -> None:
         """Note at which path a value stands; with an empty text, that it recurs."""
-        key = address.site, view
+        key = _values_key(address, folder, view)
         known = self._values.get(key, address.path)
         is_elsewhere = recurs or known != address.path
         put_last(self._values, key, "" if is_elsewhere else address.path, _MOST_PAGES)
 
-    def _recurs(self, address: Address, view: View) -> bool:
+    def _recurs(self, address: Address, folder: Folder, view: View) -> bool:
         """Return whether the value of a view stands at another address as well."""
-        return not view.value or self._values.get((address.site, view)) == ""
+        return not view.value or self._values.get(_values_key(address, folder, view)) == ""
 
     def _host(self, host: str) -> HostNotes:
         notes = self._hosts.get(host)
@@ -280,17 +288,32 @@ class HostKnowledge:
 
 def _name_without_visit(page: Page) -> str:
     """Return what names a page, whoever loads it."""
-    return page.identity or canonical_url(without_visit(page.url))
+    if page.identity is not None:
+        return f"{folder_of(page.url).host} {page.identity}"
+    return canonical_url(without_visit(page.url))
 
 
 def _folder_without_views(address: Address) -> Folder:
     """Return the folder of a page, wherever its views stand."""
-    return folder_of(f"//{address.path}")
+    host, _, path = address.path.partition("/")
+    return folder_at(host, f"/{path}")
+
+
+def _values_key(address: Address, folder: Folder, view: View) -> tuple[str, str, View]:
+    """Return where a value has to recur: on the site, or among the pages of one user."""
+    return address.site, folder.owner, view
+
+
+def _is_own(url: str, folder: Folder) -> bool:
+    """Return whether the owner of a folder is known to have made what stands there."""
+    if folder.is_common or len(folder.path) > _LONGEST_FOLDER:
+        return False
+    return _ANOTHERS_FOLDER.search(url.partition("?")[0]) is None
 
 
 def _packed_note(hosts: _Hosts) -> str:
     """Return the note about hosts, without those that would take too much room."""
-    packed = {host: msgspec.json.encode(notes) for host, notes in hosts.items()}
+    packed = {host: _packed_host(notes) for host, notes in hosts.items()}
     kept = {host: note for host, note in packed.items() if len(note) <= _MOST_OF_HOST}
     size = sum(len(host) + len(note) + 6 for host, note in kept.items())
     for host in list(kept):
@@ -298,3 +321,13 @@ def _packed_note(hosts: _Hosts) -> str:
             break
         size -= len(host) + len(kept.pop(host)) + 6
     return msgspec.json.encode({host: msgspec.Raw(note) for host, note in kept.items()}).decode()
+
+
+def _packed_host(notes: HostNotes) -> bytes:
+    """Return the notes about a host: about the last half of its folders if all are too many."""
+    packed = msgspec.json.encode(notes)
+    folders = list(notes.folders.items())
+    while len(packed) > _MOST_OF_HOST and folders:
+        folders = folders[len(folders) // 2 + 1 :]
+        packed = msgspec.json.encode(HostNotes(notes.lines, dict(folders)))
+    return packed

@@ -31,6 +31,16 @@ _MOST_SAME: Final = 4  # times as often may a line be the same as it changes
 _MOST_FOLDERS: Final = 32  # of a line
 
 
+class LineInFolder(msgspec.Struct, array_like=True):
+    """What reloads of the pages in a folder have shown of a line."""
+
+    numbers: set[int] = set()
+    """The places of the numbers that have changed."""
+
+    pages: int = 0
+    """On how many pages they have."""
+
+
 class Line(msgspec.Struct, array_like=True):
     """What reloads have shown of a line.
 
@@ -38,11 +48,8 @@ class Line(msgspec.Struct, array_like=True):
     about: three different headings must speak for a line.
     """
 
-    numbers: set[int] = set()
-    """The places of the numbers that have changed."""
-
-    folders: dict[str, int] = {}
-    """On how many pages of each folder."""
+    folders: dict[str, LineInFolder] = {}
+    """What was seen in each folder."""
 
     same: int = 0
     """How often none has changed."""
@@ -53,7 +60,7 @@ class Line(msgspec.Struct, array_like=True):
     @property
     def changes(self) -> int:
         """How often numbers have changed."""
-        return sum(self.folders.values())
+        return sum(folder.pages for folder in self.folders.values())
 
     @property
     def is_volatile(self) -> bool:
@@ -67,14 +74,16 @@ class Line(msgspec.Struct, array_like=True):
             host: The host.
             is_shared: Whether the page that is asked about stands on a host of many users.
         """
-        numbers = tuple(sorted(self.numbers))
         if not is_shared and not any(Folder(host, path).is_shared for path in self.folders):
-            return KnownLine(numbers, (EVERYWHERE,))
-        places = [in_folder(path) for path in self.folders]
-        places += [
-            below_folder(path) for path, pages in self.folders.items() if pages >= _WITNESSES
-        ]
-        return KnownLine(numbers, tuple(places))
+            numbers = {number for seen in self.folders.values() for number in seen.numbers}
+            return {EVERYWHERE: tuple(sorted(numbers))}
+        known: KnownLine = {}
+        for path, seen in self.folders.items():
+            # Nobody can have other numbers of the line left out where others write it.
+            known[in_folder(path)] = tuple(sorted(seen.numbers))
+            if seen.pages >= _WITNESSES:
+                known[below_folder(path)] = tuple(sorted(seen.numbers))
+        return known
 
     def add(self, folder: str, changed: set[int], headings: tuple[int, ...]) -> None:
         """Add what a reload of a page has shown.
@@ -87,10 +96,14 @@ class Line(msgspec.Struct, array_like=True):
         if not changed:
             self.same += 1
             return
-        self.numbers |= changed
         if len(self.headings) < _WITNESSES:
             self.headings |= set(headings)
-        put_last(self.folders, folder, self.folders.get(folder, 0) + 1, _MOST_FOLDERS)
+        seen = self.folders.get(folder)
+        if seen is None:
+            seen = LineInFolder()
+        seen.numbers |= changed
+        seen.pages += 1
+        put_last(self.folders, folder, seen, _MOST_FOLDERS)
 
 
 Lines = dict[int, Line]

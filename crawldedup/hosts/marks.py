@@ -11,6 +11,7 @@ main text, and where its links lead, is never left out.
 
 from typing import Final
 
+import mmh3
 import msgspec
 
 from crawldedup.fingerprinting.bits import Fingerprint
@@ -83,7 +84,7 @@ def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: F
     if _are_alike(load, other):
         # It is the same page, perhaps under another name.
         is_conflict = have_other_names(content.names, its.names)
-        _note(changes, NAME, page, is_conflict=is_conflict)
+        _note(changes, NAME, _hash_of(page), is_conflict=is_conflict)
     if not have_other_names(content.names, its.names):
         witness = _witness(content, page)
         if content.has_lead and its.has_lead:
@@ -96,7 +97,12 @@ def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: F
 def _witness(content: ContentMarks, page: str) -> str:
     """Return what tells a page from other witnesses: its name, or else its address."""
     best = best_name(content.names)
-    return f"{best.hash:x}" if best is not None else page
+    return f"{best.hash:x}" if best is not None else _hash_of(page)
+
+
+def _hash_of(page: str) -> str:
+    """Return a short witness: addresses may be long, and notes are not."""
+    return f"{mmh3.hash64(page.encode('utf-8', 'replace'), signed=False)[0]:x}"
 
 
 def _compare_data(

@@ -10,6 +10,7 @@ from typing import Final
 
 from crawldedup.reading.volatile import without_visit
 from crawldedup.recent import put_last
+from crawldedup.scope import folder_of, site_of
 from crawldedup.urls import canonical_url
 
 _CHANGED: Final = 2
@@ -21,32 +22,48 @@ class ChangingTexts:
 
     def __init__(self) -> None:
         self._loads: dict[tuple[int, str], int] = {}
-        self._pages: dict[int, set[str]] = {}
+        self._pages: dict[tuple[str, str, int], set[str]] = {}
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
         """Note the digests of a page without and with its volatile lines."""
         page = canonical_url(without_visit(url))
         if self._loads.get((text, page), full_text) != full_text:
-            earlier = [*self._pages.get(text, ())][-_CHANGED:]
-            put_last(self._pages, text, {page, *earlier}, _MOST_PAGES)
+            key = *_owner_of(url), text
+            earlier = [*self._pages.get(key, ())][-_CHANGED:]
+            put_last(self._pages, key, {page, *earlier}, _MOST_PAGES)
         put_last(self._loads, (text, page), full_text, _MOST_PAGES)
 
-    def may_be_two(self, url: str, original: str | None, text: int) -> bool:
+    def may_be_two(
+        self, url: str, original: str | None, text: int, claimed: str | None = None
+    ) -> bool:
         """Return whether only the numbers left out may tell a page from its original.
 
         Args:
             url: The URL of the page.
             original: The URL of its original, or None if that is not known.
             text: The digest of what is left of the page.
+            claimed: The canonical URL that the page names, if it names one.
 
         Returns:
             True if only the path's end or query values differ in their URLs, or if `original` is
-            None. False once two pages of the text have changed by themselves.
+            None. True as well for an original of another site or user, unless the page names it. False once two pages of the text have
+            changed by themselves, on the same site and of the same user.
         """
+        if len(self._pages.get((*_owner_of(url), text), ())) >= _CHANGED:
+            return False
+        # Whoever copies a text without its numbers would own all pages that differ in them.
+        if original is None:
+            return True
+        if _owner_of(url) != _owner_of(original):
+            return claimed is None or canonical_url(claimed) != canonical_url(original)
         own = canonical_url(without_visit(url))
-        other = canonical_url(without_visit(original or ""))
-        is_of_one_form = original is None or (own != other and _form_of(own) == _form_of(other))
-        return is_of_one_form and len(self._pages.get(text, ())) < _CHANGED
+        other = canonical_url(without_visit(original))
+        return own != other and _form_of(own) == _form_of(other)
+
+
+def _owner_of(url: str) -> tuple[str, str]:
+    """Return the site of a page, and the user whose it is there."""
+    return site_of(url), folder_of(url).owner
 
 
 def _form_of(url: str) -> str:

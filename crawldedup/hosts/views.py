@@ -28,6 +28,7 @@ _MOST_PAIRS: Final = 256
 """Beyond this many pairs, older ones count half as much."""
 
 _MOST_KINDS: Final = 32  # of a folder
+_LONGEST_KIND: Final = 40
 _COPY: Final = 0.9
 # A print view is part of the page: what it has stands on the page as well.
 _CONTAINED: Final = 0.9
@@ -90,6 +91,8 @@ def compare_views(proved: ProvedViews, view: ViewOfPage, other: ViewOfPage) -> N
     if len(kinds) != 1 or view.fingerprint.key_id != other.fingerprint.key_id:
         return
     (kind,) = kinds
+    if len(kind) > _LONGEST_KIND:
+        return
     are_copies = _are_copies(view, other)
     if are_copies is None:
         return

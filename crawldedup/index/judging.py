@@ -26,6 +26,7 @@ from crawldedup.key import Key
 from crawldedup.page import Page, PageId
 from crawldedup.reading.reader import Content, PageContent, PageReader
 from crawldedup.stores.contract import Answer, Answers, Query, Record
+from crawldedup.urls import claimed_url
 from crawldedup.verdict import Verdict
 
 BATCH: Final = 100
@@ -330,7 +331,10 @@ class Judge:
         if fingerprint.full is None or not verdict.is_duplicate or verdict.replaces:
             return False
         return self._index.hosts.may_be_two(
-            page.canonical or page.url, verdict.original, fingerprint.digest
+            page.canonical or page.url,
+            verdict.original,
+            fingerprint.digest,
+            claimed_url(page.url, fingerprint.links),
         )
 
     def with_all_numbers(self, page: Page, full: Fingerprint) -> Page:

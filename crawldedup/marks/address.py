@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from crawldedup.scope import site_of
+from crawldedup.scope import is_shared_host, site_of
 from crawldedup.urls import TOKEN
 
 _LONGEST_URL: Final = 8192
@@ -64,11 +64,16 @@ _FIRST: Final = re.compile(r"start|offset|skip|from", re.IGNORECASE)
 
 _VIEW_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print|touch)\.(?=[^.]+\.)")
 _VIEW_FOLDER: Final = re.compile(
-    r"^/(?:amp|print|printer|printable|mobile|m|pda|wap|text|druck|imprimer|stampa|imprimir)(?=/.)|"
+    r"^/(?:amp|print|printer|printable|mobile|m|pda|wap|text|druck|imprimer|stampa|imprimir)(?=/.)",
+    re.IGNORECASE,
+)
+_VIEW_ENDING: Final = re.compile(
     r"(?<=.)/(?:amp|print|printable|full|druck|imprimer|stampa|imprimir)/?$",
     re.IGNORECASE,
 )
 _VIEW_SUFFIX: Final = re.compile(r"[._-](?:print|amp)(?=(?:\.\w{2,5})?/*$)", re.IGNORECASE)
+# Bytes that are not UTF-8 tell addresses apart, too.
+_OTHER_BYTES: Final = "backslashreplace"
 _IN_PATH: Final = re.compile(r";[^/]*")
 _ENDING: Final = re.compile(
     r"(?:/(?:index|default))?(?:\.(?:x?html?|php\d?|aspx?|jsp))?/*$", re.IGNORECASE
@@ -171,34 +176,49 @@ def _parts_of(url: str) -> _Parts | None:
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").removeprefix("www."), parts.port
-        query = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
+        query = parse_qsl(
+            parts.query,
+            keep_blank_values=True,
+            max_num_fields=_MOST_PARAMETERS,
+            errors=_OTHER_BYTES,
+        )
     except ValueError:
         return None
     if not host:
         return None
     views: list[View] = []
-    if match := _VIEW_HOST.match(host):
+    # Below a public suffix such as github.io, m. may be the name of a user.
+    if (match := _VIEW_HOST.match(host)) and site_of(url) != host:
         views.append(View(f"//{match[0]}"))
         host = host[match.end() :]
     if port not in (None, 80, 443):
         host = f"{host}:{port}"
-    path = _ENDING.sub("", _without_views(parts.path, views))
+    may_be_user = is_shared_host(host)
+    path = _ENDING.sub("", _without_views(parts.path, views, may_be_user=may_be_user))
     if match := _NUMBERED.search(path):
         query.append(("page", match[1]))
         path = path[: match.start()]
     return _Parts(host, path, query, views)
 
 
-def _without_views(path: str, views: list[View]) -> str:
-    """Return a path without the parts that name a view, and note these."""
+def _without_views(path: str, views: list[View], *, may_be_user: bool) -> str:
+    """Return a path without the parts that name a view, and note these.
+
+    Args:
+        path: The path of a URL.
+        views: Where to note the views.
+        may_be_user: Whether the first folder names a user, who may be called so.
+    """
     if ";" in path:
         name, _, value = path.partition(";")[2].partition("=")
         views.append(View(f";{name.lower()}", value))
-    path = unquote(_IN_PATH.sub("", path))
-    for pattern in (_VIEW_FOLDER, _VIEW_SUFFIX):
-        found = pattern.findall(path)
-        if found:
-            views.append(View("".join(found).lower()))
+    path = unquote(_IN_PATH.sub("", path), errors=_OTHER_BYTES)
+    patterns = [_VIEW_ENDING, _VIEW_SUFFIX]
+    if not may_be_user:
+        patterns.append(_VIEW_FOLDER)
+    for pattern in patterns:
+        if found := pattern.search(path):
+            views.append(View(found[0].rstrip("/").lower()))
             path = pattern.sub("", path)
     return path
 

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
 import mmh3
 
@@ -25,15 +25,8 @@ Changing = dict[int, tuple[int, ...]]
 """Which numbers of a line change where a page stands, by the hash of the line without them."""
 
 
-class KnownLine(NamedTuple):
-    """What is known of a line on a host."""
-
-    numbers: tuple[int, ...]
-    """The places of the numbers that change."""
-
-    places: tuple[str, ...]
-    """Where they do: see `places_at`."""
-
+KnownLine = dict[str, tuple[int, ...]]
+"""Which numbers of a line change, by where they do: see `places_at`."""
 
 Known = dict[int, KnownLine]
 """What is known of the lines of a host, by the hash of a line without its numbers."""
@@ -98,7 +91,12 @@ def places_at(*urls: str) -> set[str]:
 def changing_at(known: Known, *urls: str) -> Changing:
     """Return what is known of the lines at the places of a page with these URLs."""
     own = places_at(*urls)
-    return {name: line[0] for name, line in known.items() if not own.isdisjoint(line[1])}
+    changing: Changing = {}
+    for name, line in known.items():
+        numbers = {number for place in own & line.keys() for number in line[place]}
+        if numbers:
+            changing[name] = tuple(sorted(numbers))
+    return changing
 
 
 def without_volatile(
