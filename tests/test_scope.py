@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
 from crawldedup.key import NO_SALT, salt_of
-from crawldedup.scope import kept_apart, site_of
+from crawldedup.scope import Folder, folder_at, folder_of, is_shared_host, kept_apart, site_of
 from crawldedup.urls import canonical_url
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)
@@ -101,3 +101,107 @@ def test_only_pages_of_the_host_have_values_that_keep_them_apart() -> None:
         "",
     ):
         assert kept_apart(params, url) == ()
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("http://h.example", ""),
+        ("http://h.example/", ""),
+        ("http://h.example/page", ""),
+        ("http://h.example/a/page", "a"),
+        ("http://h.example/a/b/page?q=1/2/3", "a/b"),
+        ("http://h.example/a/b/c/page", "a/b"),
+        ("http://h.example/a/b/", "a"),
+        ("http://h.example/~alice", "~alice"),
+        ("http://h.example/~alice/", "~alice"),
+        ("http://h.example//~alice/page", "~alice"),
+        ("http://h.example/%7Ealice/page", "%7Ealice"),
+        ("http://h.example/users/alice", "users"),
+        ("http://h.example/users/alice/", "users/alice"),
+        ("http://h.example/users/alice/blog/page", "users/alice"),
+        ("http://h.example/en/users/alice/page", "en/users/alice"),
+        ("http://h.example/a/b/c/@alice/page", "a/b/c/@alice"),
+        ("http://h.example/home/users/alice/page", "home/users/alice"),
+        ("http://h.example/a/b/c/view/7/page", "a/b"),
+        ("http://[broken", ""),
+    ],
+)
+def test_a_folder_has_two_names_or_those_that_name_a_user(url: str, path: str) -> None:
+    assert folder_of(url).path == path
+
+
+@pytest.mark.parametrize(
+    ("path", "owner", "undated", "form"),
+    [
+        ("a/b", "", "a/b", "a/b"),
+        ("2025/07", "", "0", "0/0"),
+        ("news/2025", "", "news/0", "news/0"),
+        ("questions/17", "", "questions/17", "questions/0"),
+        ("20250/07", "", "20250/07", "0/0"),
+        ("~alice/2025", "~alice", "~alice/0", "~alice/0"),
+        ("~alice7/p8", "~alice7", "~alice7/p8", "~alice7/p0"),
+        ("users/2025", "users/2025", "users/2025", "users/2025"),
+        ("users/17", "users/17", "users/17", "users/17"),
+        ("en/users/17", "en/users/17", "en/users/17", "en/users/17"),
+    ],
+)
+def test_numbers_count_but_in_the_names_of_users(
+    path: str, owner: str, undated: str, form: str
+) -> None:
+    folder = Folder("h.example", path)
+    assert (folder.owner, folder.undated, folder.form) == (owner, undated, form)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_shared"),
+    [
+        ("github.com", True),
+        ("www.github.com", True),
+        ("gist.github.com", True),
+        ("de.linkedin.com:443", True),
+        ("old.reddit.com", True),
+        ("m.facebook.com", True),
+        ("github.io", True),
+        ("alice.github.io", False),
+        ("alice.tumblr.com", False),
+        ("mygithub.com", False),
+        ("news.example", False),
+        ("10.0.0.1", False),
+        ("localhost", False),
+        ("", False),
+    ],
+)
+def test_hosts_of_many_users_are_known(host: str, is_shared: bool) -> None:
+    assert is_shared_host(host) is is_shared
+    folder = Folder(host, "alice/7")
+    assert folder.is_shared is is_shared
+    assert folder.owner == ("alice/7" if is_shared else "")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_common"),
+    [
+        ("http://medium.com/story", True),
+        ("http://medium.com/alice/story", False),
+        ("http://h.example/story", False),
+        ("http://h.example/users/alice", True),
+        ("http://h.example/%75sers/alice", True),
+        ("http://h.example/users/alice/story", False),
+        ("http://h.example/users/users/story", False),
+        ("http://h.example/~users/story", False),
+        ("http://h.example/view/7", False),
+    ],
+)
+def test_where_users_stand_side_by_side_the_folder_is_nobodys(url: str, is_common: bool) -> None:
+    assert folder_of(url).is_common is is_common
+
+
+@given(any_text, any_text)
+def test_any_text_may_stand_for_a_folder(host: str, path: str) -> None:
+    for folder in (folder_at(host, path), folder_of(path), Folder(host, path)):
+        assert folder.undated.startswith(folder.owner)
+        assert folder.form.startswith(folder.owner)
+        assert isinstance(folder.is_common, bool)
+        assert isinstance(folder.is_shared, bool)
+    folder_at(host, path).path.encode()

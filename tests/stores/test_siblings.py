@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 
 from crawldedup.marks.exact_keys import MOST_PER_KEY
-from crawldedup.marks.packing import packed_content, unpacked
+from crawldedup.marks.packing import packed, packed_content, unpacked
 from crawldedup.marks.relation import Conflict
-from crawldedup.marks.values import Datum
+from crawldedup.marks.values import (
+    FIRST_PART,
+    HEADLINE,
+    TITLE_PART,
+    AddressMarks,
+    ContentMarks,
+    Datum,
+    Marks,
+    Name,
+)
 from crawldedup.stores.contract import Answer, Query, Record, Retention, Store
 from crawldedup.verdict import Kind
 from tests.stores.backends import Clock
@@ -218,6 +227,146 @@ def at_limit(page: Page) -> Page:
             weights[bit] *= -1
     assert rule.bounds.limits[-1] < cost <= rule.limit
     return replace(page, verify_weights=weights, digest=page.digest ^ 1)
+
+
+def page_at_cost(page: Page, cost: int) -> Page:
+    """A page with another text, whose bits differ from this one's at this cost or just below."""
+    rule = query(page, "").rule
+    weights, total = page.verify_weights.copy(), 0
+    for bit in sorted(range(len(rule.costs)), key=lambda bit: -rule.costs[bit]):
+        if total + rule.costs[bit] <= cost:
+            total += rule.costs[bit]
+            weights[bit] *= -1
+    assert cost - total < min(filter(None, rule.costs))
+    return replace(page, verify_weights=weights, digest=page.digest ^ 2)
+
+
+ADDRESS = AddressMarks(1, 77, 2, names=0, parameters=0, views=0, canonical=77)
+
+
+def view(views: int, name: int = 1, *, is_proved: bool = True, **others: Any) -> bytes:
+    """The marks of one page at an address that differs in a view alone."""
+    content = {field: others.pop(field) for field in ("players", "pictures", "text") & others.keys()}
+    named = ContentMarks(names=(Name(name, HEADLINE | TITLE_PART | FIRST_PART),), **content)
+    address = replace(ADDRESS, views=views, is_proved=is_proved and views > 0, **others)
+    return packed(Marks(named, address))
+
+
+class TestCertainViews:
+    """Half of the text is enough for pages whose addresses are known to differ in a view alone."""
+
+    @pytest.mark.parametrize(("beyond", "is_copy"), [(0, True), (1, False)], ids=["at", "beyond"])
+    @pytest.mark.parametrize("views", [(0, 8), (7, 0), (7, 8)], ids=str)
+    def test_they_are_copies_up_to_their_cost(
+        self, store: Store, page: Page, beyond: int, is_copy: bool, views: tuple[int, int]
+    ) -> None:
+        bounds = query(page, "").rule.bounds
+        assert bounds.of_views > bounds.far > bounds.limits[0]
+        other, least = page_at_cost(page, bounds.of_views), min(filter(None, query(page, "").rule.costs))
+        if beyond:
+            other = page_at_cost(page, bounds.of_views + least)
+        cost = query(page, "").rule.cost(page.signature, other.signature)
+        assert (cost > bounds.of_views) is not is_copy
+        ask(store, other, A, view(views[0]))
+        answer = ask(store, page, B, view(views[1]))
+        expected = (Kind.NEAR_DUPLICATE, A) if is_copy else (Kind.NEW, None)
+        assert told(answer)[:2] == expected
+        assert kept(store, A).copies == int(is_copy)
+
+    @pytest.mark.parametrize(
+        "shown",
+        [
+            view(8, name=2),
+            view(8, is_proved=False),
+            view(8, path=78, canonical=78),
+            view(8, parameters=5, names=3, canonical=77 ^ 5),
+            view(8, site=2),
+            view(8, players=(5,)),
+            marks(9),
+            b"",
+        ],
+        ids=[
+            "another name",
+            "unproved",
+            "another path",
+            "another parameter",
+            "another site",
+            "another player",
+            "another address",
+            "no marks",
+        ],
+    )
+    @pytest.mark.parametrize("is_first", [False, True], ids=["second", "first"])
+    def test_what_is_not_certain_is_none(
+        self, store: Store, page: Page, shown: bytes, is_first: bool
+    ) -> None:
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        both = view(7, players=(4,)), shown
+        first, second = reversed(both) if is_first else both
+        ask(store, other, A, first)
+        assert told(ask(store, page, B, second))[0] is Kind.NEW
+
+    def test_without_a_name_nothing_is_certain(self, store: Store, page: Page) -> None:
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        bare = packed(Marks(ContentMarks(), replace(ADDRESS, views=7, is_proved=True)))
+        ask(store, other, A, bare)
+        assert told(ask(store, page, B, bare))[0] is Kind.NEW
+
+    def test_thin_pages_take_part_and_those_of_equal_bits_do_not_by_themselves(
+        self, store: Store, rng: np.random.Generator
+    ) -> None:
+        first, second = thin_page(rng), thin_page(rng)
+        ask(store, first, A, view(7))
+        assert told(ask(store, second, B, view(8))) == (Kind.NEAR_DUPLICATE, A, Conflict.NONE)
+        assert told(ask(store, thin_page(rng), C, view(9, name=2)))[0] is Kind.NEW
+        assert told(ask(store, thin_page(rng), D, view(9, is_proved=False)))[0] is Kind.NEW
+        same_core = thin_page(rng, core=1), thin_page(rng, core=1)
+        ask(store, same_core[0], f"{SITE}/1", named(1, 5))
+        assert told(ask(store, same_core[1], f"{SITE}/2", named(2, 5)))[0] is Kind.NEW
+
+    def test_they_are_found_among_many(
+        self, store: Store, rng: np.random.Generator, page: Page
+    ) -> None:
+        """No search by text leads from one half of a text to the other: their address does."""
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        checked(store, unprobed(other, A, view(7)))
+        for number in range(2 * MOST_PER_KEY):
+            checked(store, unprobed(random_page(rng), f"{SITE}/{number}", named(number, 50 + number)))
+        assert told(checked(store, unprobed(page, B, view(8))))[:2] == (Kind.NEAR_DUPLICATE, A)
+
+    def test_they_are_copies_however_large_the_crowd_is(self, store: Store, page: Page) -> None:
+        """In a crowd, a page must be the nearer to its original; a view must not."""
+        for number in range(12):
+            ask(store, at_limit(page), f"{SITE}/{number}", marks(number, form=1, text=number))
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        ask(store, other, A, view(7, site=1))
+        assert told(ask(store, page, B, view(8)))[:2] == (Kind.NEAR_DUPLICATE, A)
+
+    def test_the_nearest_counts_as_equal(self, store: Store, page: Page) -> None:
+        """A page that is accepted by its text does not come before a view of the page itself."""
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        ask(store, at_limit(page), A, marks(5))
+        ask(store, other, B, view(7))
+        answer = ask(store, page, C, view(8))
+        assert told(answer)[:2] == (Kind.NEAR_DUPLICATE, B)
+        found_now = [record.url for record in found(store, marked(query(page, D), view(9)))]
+        assert found_now == [B, A]
+
+    def test_a_better_view_replaces_the_other(self, store: Store, page: Page) -> None:
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        ask(store, other, A, view(7), rank=2)
+        answer = ask(store, page, B, view(8), rank=1)
+        assert (told(answer)[:2], answer.replaces) == ((Kind.NEAR_DUPLICATE, A), True)
+        assert store.remembered([name_of(A)], FOR_EVER) == [None]
+        assert kept(store, B).marks == view(8)
+
+    def test_a_revisit_is_compared_with_itself(self, store: Store, page: Page) -> None:
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        ask(store, page, A, view(7))
+        again = ask(store, other, A, view(7))
+        assert (again.kind, again.changed) == (Kind.REVISIT, True)
+        # Another view of it is no revisit.
+        assert told(ask(store, page, B, view(8)))[:2] == (Kind.NEAR_DUPLICATE, A)
 
 
 class TestLearning:
