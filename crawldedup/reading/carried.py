@@ -29,9 +29,16 @@ def carries_view(url: str, source: HtmlPage) -> bool:
         href = node.attributes["href"] or ""
         if tried < _MOST_TRIED and all(view.value in href for view in views):
             tried += 1
-            if _leads_on(own, Address.of(urljoin(url, href)), views):
+            if _leads_on(own, _address_of_link(url, href), views):
                 return True
     return False
+
+
+def _address_of_link(url: str, href: str) -> Address | None:
+    try:
+        return Address.of(urljoin(url, href))
+    except ValueError:  # The link is broken.
+        return None
 
 
 def _leads_on(own: Address | None, other: Address | None, views: tuple[View, ...]) -> bool:

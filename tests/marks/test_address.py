@@ -167,6 +167,39 @@ def test_a_view_is_known_by_name_and_value(name: str, value: str, expected: bool
 
 
 @pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("https://wiki.example/%E4", "https://wiki.example/%F6"),
+        ("https://wiki.example/?q=%E4", "https://wiki.example/?q=%F6"),
+        ("https://wiki.example/%A5%A2", "https://wiki.example/%A5%A4"),
+    ],
+)
+def test_bytes_that_are_not_utf_8_name_contents_too(first: str, second: str) -> None:
+    both = address(first), address(second)
+    assert both[0] != both[1]
+    assert both[0].views == both[1].views == ()
+
+
+@pytest.mark.parametrize(
+    ("url", "path", "kinds"),
+    [
+        # Whoever is called print owns the first folder of a host of many users,
+        ("https://github.com/print/alice/page", "github.com/print/alice/page", []),
+        ("https://medium.com/m/alice", "medium.com/m/alice", []),
+        ("https://github.com/alice/page/print", "github.com/alice/page", ["/print"]),
+        ("https://news.example/print/alice/page", "news.example/alice/page", ["/print"]),
+        # and whoever is called m the host below a public suffix.
+        ("https://m.github.io/page", "m.github.io/page", []),
+        ("https://m.alice.github.io/page", "alice.github.io/page", ["//m."]),
+        ("https://m.news.example/page", "news.example/page", ["//m."]),
+    ],
+)
+def test_users_may_be_called_like_a_view(url: str, path: str, kinds: list[str]) -> None:
+    read = address(url)
+    assert (read.path, [view.kind for view in read.views]) == (path, kinds)
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "",
