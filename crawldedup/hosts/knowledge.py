@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import unquote
 
 import msgspec
 
@@ -233,7 +234,8 @@ class HostKnowledge:
         if address is None:
             return
         folder = _folder_without_views(address)
-        if not _is_own(page.url, folder):
+        own_folder = folder_of(page.url)
+        if not _is_own(page.url, folder) or unquote(own_folder.owner) != folder.owner:
             return
         for view in address.views:
             if view.value:

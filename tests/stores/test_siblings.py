@@ -246,7 +246,9 @@ ADDRESS = AddressMarks(1, 77, 2, names=0, parameters=0, views=0, canonical=77)
 
 def view(views: int, name: int = 1, *, is_proved: bool = True, **others: Any) -> bytes:
     """The marks of one page at an address that differs in a view alone."""
-    content = {field: others.pop(field) for field in ("players", "pictures", "text") & others.keys()}
+    content = {
+        field: others.pop(field) for field in ("players", "pictures", "text") & others.keys()
+    }
     named = ContentMarks(names=(Name(name, HEADLINE | TITLE_PART | FIRST_PART),), **content)
     address = replace(ADDRESS, views=views, is_proved=is_proved and views > 0, **others)
     return packed(Marks(named, address))
@@ -262,7 +264,10 @@ class TestCertainViews:
     ) -> None:
         bounds = query(page, "").rule.bounds
         assert bounds.of_views > bounds.far > bounds.limits[0]
-        other, least = page_at_cost(page, bounds.of_views), min(filter(None, query(page, "").rule.costs))
+        other, least = (
+            page_at_cost(page, bounds.of_views),
+            min(filter(None, query(page, "").rule.costs)),
+        )
         if beyond:
             other = page_at_cost(page, bounds.of_views + least)
         cost = query(page, "").rule.cost(page.signature, other.signature)
@@ -331,7 +336,9 @@ class TestCertainViews:
         other = page_at_cost(page, query(page, "").rule.bounds.of_views)
         checked(store, unprobed(other, A, view(7)))
         for number in range(2 * MOST_PER_KEY):
-            checked(store, unprobed(random_page(rng), f"{SITE}/{number}", named(number, 50 + number)))
+            checked(
+                store, unprobed(random_page(rng), f"{SITE}/{number}", named(number, 50 + number))
+            )
         assert told(checked(store, unprobed(page, B, view(8))))[:2] == (Kind.NEAR_DUPLICATE, A)
 
     def test_they_are_copies_however_large_the_crowd_is(self, store: Store, page: Page) -> None:
