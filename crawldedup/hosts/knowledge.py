@@ -147,14 +147,17 @@ class HostKnowledge:
 
     def are_proved(self, address: Address) -> bool:
         """Return whether the views in an address are proved, and their values recur."""
+        with self._lock:
+            return self._are_proved(address)
+
+    def _are_proved(self, address: Address) -> bool:
         if not address.views:
             return False
-        with self._lock:
-            folder = _folder_without_views(address)
-            views = self._folder_notes(folder.host, folder.form).views
-            if not are_proved(views, frozenset(address.views)):
-                return False
-            return all(self._recurs(address, folder, view) for view in address.views)
+        folder = _folder_without_views(address)
+        views = self._folder_notes(folder.host, folder.form).views
+        if not are_proved(views, frozenset(address.views)):
+            return False
+        return all(self._recurs(address, folder, view) for view in address.views)
 
     def may_be_two(
         self, url: str, original: str | None, text: int, claimed: str | None = None
@@ -219,8 +222,9 @@ class HostKnowledge:
         address = Address.of(page.url, page.identity)
         if address is None:
             return
-        # But for a campaign: what looks like a session or a referrer may name a content.
-        name = "&".join([address.path, *address.parameters, *map(str, address.views)])
+        # What looks like a session or a referrer may name a content, until it is proved.
+        views = () if self._are_proved(address) else address.views
+        name = "&".join([address.path, *address.parameters, *map(str, views)])
         load = _MarkedLoad(self._clock(), fingerprint)
         earlier = self._marked.get(name)
         put_last(self._marked, name, load, _MOST_PAGES)

@@ -100,7 +100,7 @@ class TestEvidence:
         assert known.quiet_at(NEXT) == (frozenset(["name"]) if is_quiet else frozenset())
 
     @pytest.mark.parametrize(
-        "parameter", ["sid=9b2f6a01c4d7e8{:02x}", "session=12{:02}", "ref=city-{:c}", "s=word{}"]
+        "parameter", ["sid=a1b2c3d4e5f6{:02x}", "session=12{:02}", "ref=city-{:c}", "s=word{}"]
     )
     def test_what_may_name_a_content_makes_another_page(self, parameter: str) -> None:
         known = Knowledge()
@@ -116,6 +116,20 @@ class TestEvidence:
             for picture, campaign in enumerate(("", "?utm_source=letter&gclid=7")):
                 known.meet(NEWS.format(page) + campaign, pictured(page, 1 + picture))
         assert known.quiet_at(NEXT) == {"picture"}
+
+    def test_nor_does_a_session_that_is_proved_and_goes_with_the_visitor(self) -> None:
+        known, url = Knowledge(), "http://forum.example/board/{}?sid=a1b2c3d4e5f6{:02x}"
+        for visit in range(1, 6):
+            for page in range(1, 5):
+                known.meet(url.format(page, visit), pictured(page, visit))
+        assert known.quiet_at(url.format(9, 1)) == {"picture"}
+        # The number of a document does not.
+        known = Knowledge()
+        for visit in range(1, 6):
+            for page in range(1, 4):
+                known.meet(url.format(page, visit), load(page))
+            known.meet(url.format(f"viewer{visit % 3}", 100 + visit), pictured(visit % 3, visit))
+        assert known.quiet_at(url.format(9, 1)) == frozenset()
 
     def test_marks_of_another_key_teach_nothing(self) -> None:
         known = Knowledge()

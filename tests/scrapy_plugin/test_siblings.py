@@ -79,6 +79,46 @@ def test_a_rotating_picture_is_shown_suggested_and_told_to_keep_quiet(
     assert second.errors == []
 
 
+class HeroPages(dict[str, Answer]):
+    """Pages that show another hero picture with every load, but for those of the gallery."""
+
+    loads = 0
+
+    def get(self, path: str, default: Any = None) -> Any:
+        answer = super().get(path, default)
+        if answer is default or path.startswith("/gallery/"):
+            return answer
+        self.loads += 1
+        return answer._replace(body=answer.body.replace(b"hero", b"hero%d" % self.loads))
+
+
+def test_a_crawl_learns_that_a_picture_rotates_and_keeps_those_that_do_not(
+    crawl: Crawler, tmp_path: Path
+) -> None:
+    """Visitors get a session, and a hero picture that changes with every load."""
+    pages = {f"/news/{n}": with_picture(n, "hero") for n in STORIES}
+    pages |= {f"/archive/old/{n}": with_picture(n, "hero") for n in STORIES}
+    pages |= {f"/gallery/{n}": with_picture(50, f"lamp{n}", "The lamp") for n in STORIES}
+    sessions = [f"a1b2c3d4e5f6a7b{visit}" for visit in range(4)]
+    news = [f"/news/{n}?sid={session}" for session in sessions for n in range(4)]
+    news += [f"/news/{n}?sid={sessions[0]}" for n in range(4, 12)]
+    archive = [f"/archive/old/{n}" for n in STORIES]
+    gallery = [f"/gallery/{n}" for n in STORIES]
+    settings = {
+        "CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite",
+        "CRAWLDEDUP_POSTPONE": False,
+    }
+    with Site({}) as site:
+        site.pages = HeroPages(pages)
+        result = crawl(site, [*news, *archive, *gallery], **settings)
+    assert result.errors == []
+    first_loads = [f"/news/{n}?sid={sessions[0]}" for n in STORIES]
+    assert [page for page in result.passed if page.startswith("/news/")] == first_loads
+    # Copies of what came before that was learned still come through; later ones do not.
+    assert [page for page in result.passed if page.startswith("/archive/")] == archive[:4]
+    assert [page for page in result.passed if page.startswith("/gallery/")] == gallery
+
+
 def test_a_wrong_mark_ends_the_crawl_before_it_starts(crawl: Crawler) -> None:
     with Site({"/a": article(1)}) as site:
         result = crawl(site, ["/a"], CRAWLDEDUP_IGNORE_MARKS={"127.0.0.1": ["pictures"]})
