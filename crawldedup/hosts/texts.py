@@ -46,8 +46,9 @@ class ChangingTexts:
 
         Returns:
             True if only the path's end or query values differ in their URLs, or if `original` is
-            None. True as well for an original of another site or user, unless the page names it. False once two pages of the text have
-            changed by themselves, on the same site and of the same user.
+            None. True as well for an original of another site or user, unless the page names it.
+            False once two pages of the text have changed by themselves, on the same site and of
+            the same user.
         """
         if len(self._pages.get((*_owner_of(url), text), ())) >= _CHANGED:
             return False

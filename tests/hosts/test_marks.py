@@ -100,13 +100,13 @@ class TestEvidence:
         assert known.quiet_at(NEXT) == (frozenset(["name"]) if is_quiet else frozenset())
 
     @pytest.mark.parametrize(
-        "parameter", ["sid=a1b2c3d4e5f6{:02x}", "session=12{:02}", "ref=city-{:c}", "s=word{}"]
+        "parameter", ["sid=a1b2c3d4e{0}f{1:02x}", "session=12{1:02}", "ref=city-{1:c}", "s=word{1}"]
     )
     def test_what_may_name_a_content_makes_another_page(self, parameter: str) -> None:
         known = Knowledge()
         for page in range(1, 9):
             for content in range(97, 105):
-                url = f"http://firm.example/about/{page}?{parameter.format(content)}"
+                url = f"http://firm.example/about/{page}?{parameter.format(page, content)}"
                 known.meet(url, pictured(page, content))
         assert known.quiet_at("http://firm.example/about/9") == frozenset()
 
