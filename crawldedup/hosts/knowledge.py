@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -145,14 +145,18 @@ class HostKnowledge:
 
     def are_proved(self, address: Address) -> bool:
         """Return whether the views in an address are proved, and their values recur."""
-        if not address.views:
-            return False
         with self._lock:
-            folder = _folder_without_views(address)
-            views = self._folder_notes(folder.host, folder.form).views
-            if not are_proved(views, frozenset(address.views)):
-                return False
-            return all(self._recurs(address, view) for view in address.views)
+            return bool(address.views) and self._are_certain(address)
+
+    def proved_views_at(self, address: Address) -> list[tuple[View, ...]]:
+        """Return the views by which a page was met here, as far as they are proved by now."""
+        with self._lock:
+            met = self._views.get(_name_without_views(address), ())
+            return [
+                views
+                for views in (tuple(sorted(page.views)) for page in met)
+                if views and self._are_certain(replace(address, views=views))
+            ]
 
     def may_be_two(self, url: str, original: str | None, text: int) -> bool:
         """Return whether only volatile numbers may tell a page from its original.
@@ -229,7 +233,7 @@ class HostKnowledge:
         for view in address.views:
             if view.value:
                 self._note_value(address, view, recurs=carries_view)
-        name = "&".join([address.path, *address.parameters])
+        name = _name_without_views(address)
         own = ViewOfPage.of(address, fingerprint)
         others = [other for other in self._views.get(name, ()) if other.views != own.views]
         for other in others:
@@ -237,6 +241,13 @@ class HostKnowledge:
             compare_views(self._host(folder.host).folder(folder.form).views, own, other)
         kept = (own, *others)[:_MOST_VIEWS]
         put_last(self._views, name, kept, _MOST_PAGES)
+
+    def _are_certain(self, address: Address) -> bool:
+        folder = _folder_without_views(address)
+        notes = self._folder_notes(folder.host, folder.form)
+        if not are_proved(notes.views, frozenset(address.views)):
+            return False
+        return all(self._recurs(address, view) for view in address.views)
 
     def _note_value(self, address: Address, view: View, *, recurs: bool) -> None:
         """Note at which path a value stands; with an empty text, that it recurs."""
@@ -281,6 +292,11 @@ class HostKnowledge:
 def _name_without_visit(page: Page) -> str:
     """Return what names a page, whoever loads it."""
     return page.identity or canonical_url(without_visit(page.url))
+
+
+def _name_without_views(address: Address) -> str:
+    """Return what names a page, in whatever view."""
+    return "&".join([address.path, *address.parameters])
 
 
 def _folder_without_views(address: Address) -> Folder:
