@@ -1,5 +1,6 @@
 """What is known of hosts: gathered from the pages of a crawl, and shared through its index."""
 
+import logging
 import math
 import re
 import threading
@@ -37,6 +38,8 @@ from crawldedup.urls import canonical_url
 
 _MOST_PAGES: Final = 4096
 _MOST_VIEWS: Final = 3  # of a page
+_LONGEST_SHOWN: Final = 200  # letters of a folder in the log
+_log: Final = logging.getLogger(__name__)
 _MOST_HOSTS: Final = 1000
 _MOST_FOLDERS: Final = 64  # of a host
 _MINUTES: Final = 600.0  # in seconds, between two answers
@@ -224,7 +227,14 @@ class HostKnowledge:
             return
         folder = folder_of(page.url)
         notes = self._host(folder.host).folder(folder.undated)
+        known = quiet_kinds(notes.marks)
         compare_marks(notes.marks, name, fingerprint, earlier.fingerprint)
+        for kind in sorted(quiet_kinds(notes.marks) - known):
+            _log.info(
+                "crawldedup: the mark %r changes by itself below %r: it is not compared there",
+                kind.partition(" ")[0],
+                f"{folder.host}/{folder.undated}"[:_LONGEST_SHOWN],
+            )
 
     def _learn_views(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
         address = Address.of(page.url, page.identity)

@@ -40,13 +40,20 @@ class ChangingTexts:
             text: The digest of what is left of the page.
 
         Returns:
-            True if only the path's end or query values differ in their URLs, or if `original` is
-            None. False once two pages of the text have changed by themselves.
+            True if their paths end differently, if only the values of their queries differ, or if
+            `original` is None. False once two pages of the text have changed by themselves.
         """
         own = canonical_url(without_visit(url))
         other = canonical_url(without_visit(original or ""))
-        is_of_one_form = original is None or (own != other and _form_of(own) == _form_of(other))
-        return is_of_one_form and len(self._pages.get(text, ())) < _CHANGED
+        if own == other or len(self._pages.get(text, ())) >= _CHANGED:
+            return False
+        is_of_one_form = original is None or _form_of(own) == _form_of(other)
+        return is_of_one_form or _last_part(own) != _last_part(other)
+
+
+def _last_part(url: str) -> str:
+    """Return the last part of the path in a URL, by which copies in several folders are called."""
+    return url.partition("?")[0].rstrip("/").rpartition("/")[2]
 
 
 def _form_of(url: str) -> str:
