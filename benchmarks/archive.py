@@ -33,7 +33,7 @@ from rich.console import Console
 
 from benchmarks.archive_parts.methods import METHODS, PEERS, Outcome, Task, install, python_of
 from benchmarks.archive_parts.texts import Archive
-from benchmarks.archive_parts.truth import EDGES, Judgement, judge, similarities
+from benchmarks.archive_parts.truth import EDGES, Judgment, judge, similarities
 from benchmarks.shared.common import count, make_parser, make_table, one_of, progress, run
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ WIDTH = 200
 """Eleven columns cannot be read in fewer characters."""
 
 
-def cells(outcome: Outcome, judgement: Judgement | None) -> list[str]:
+def cells(outcome: Outcome, judgment: Judgment | None) -> list[str]:
     stages = ", ".join(
         f"{name.lower()} {seconds:.0f}" for name, seconds in outcome.stages.items() if seconds >= 1
     )
@@ -51,11 +51,11 @@ def cells(outcome: Outcome, judgement: Judgement | None) -> list[str]:
         f"{outcome.seconds:,.0f}" + (f" ({stages})" if stages else ""),
         f"{outcome.peak:.1f} ({outcome.peak_private:.1f})",
     ]
-    if judgement is None:
+    if judgment is None:
         return shown
-    recall = ["" if share is None else f"{share:.1%}" for share in judgement.recall]
-    false = f"{judgement.false_share:.2%} ({judgement.false_in_template:,})"
-    return [*shown, *recall, f"{judgement.left_out:,}", false]
+    recall = ["" if share is None else f"{share:.1%}" for share in judgment.recall]
+    false = f"{judgment.false_share:.2%} ({judgment.false_in_template:,})"
+    return [*shown, *recall, f"{judgment.left_out:,}", false]
 
 
 def main(given: Sequence[str]) -> None:
@@ -111,13 +111,13 @@ def main(given: Sequence[str]) -> None:
                     texts, archive.pages, Path(own), arguments.memory_limit, arguments.time_limit
                 )
                 outcome = method.run(task)
-            judgement = None if outcome.kept is None else judge(archive, truth, outcome.kept)
-            table.add_row(method.name, *cells(outcome, judgement))
+            judgment = None if outcome.kept is None else judge(archive, truth, outcome.kept)
+            table.add_row(method.name, *cells(outcome, judgment))
             if outcome.failure:
                 console.print(f"{method.name}: {outcome.failure}")
             if arguments.json:
                 row = {**asdict(outcome), "kept": None, "method": method.name}
-                print(json.dumps(row | (asdict(judgement) if judgement else {})), flush=True)
+                print(json.dumps(row | (asdict(judgment) if judgment else {})), flush=True)
     console.print(table)
 
 

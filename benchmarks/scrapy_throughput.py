@@ -10,7 +10,7 @@ Each crawl is a process of its own: a spider gets pages from a web server on thi
 time and without a delay, takes a title, headings and links out of each by selectors, and yields an
 item. The server is another process, answers from memory, and its processor time is in the tables,
 for it is taken from the crawl's where cores are few. Crawls with and without the add-on alternate,
-so that both see the same moods of the machine; a ratio is that of two neighbours. Memory is that of
+so that both see the same moods of the machine; a ratio is that of two neighbors. Memory is that of
 Scrapy's process, when a tenth of the pages had come and at the end.
 
 A crawl like this one is the hardest case: no network to wait for, so that Scrapy takes a whole core

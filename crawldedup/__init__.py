@@ -1,4 +1,4 @@
-"""crawldedup recognises near-duplicate pages while a crawl runs."""
+"""crawldedup recognizes near-duplicate pages while a crawl runs."""
 
 from typing import TYPE_CHECKING
 

@@ -232,7 +232,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     root = _Parser(
         prog="crawldedup",
-        description="Recognises near-duplicate pages, during a crawl or anywhere else.",
+        description="Recognizes near-duplicate pages, during a crawl or anywhere else.",
     )
     root.add_argument("--version", action="version", version=f"crawldedup {__version__}")
     subparsers = root.add_subparsers(metavar="COMMAND", required=True)

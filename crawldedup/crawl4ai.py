@@ -1,4 +1,4 @@
-"""Recognise duplicates in a crawl of crawl4ai: results come with their verdicts, or without the
+"""Recognize duplicates in a crawl of crawl4ai: results come with their verdicts, or without the
 duplicates.
 """
 

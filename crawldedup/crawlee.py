@@ -1,4 +1,4 @@
-"""Recognise duplicates in a crawl of Crawlee: a hook that runs when a page has been loaded, before
+"""Recognize duplicates in a crawl of Crawlee: a hook that runs when a page has been loaded, before
 its handler.
 """
 

@@ -198,7 +198,7 @@ class Options:
         _check_in("crawldedup.scope", "check_parameters"),
         "Query parameters whose values keep pages apart, however alike they read. Give names, with "
         "commas between them "
-        'or in a list, or by host as in {"shop.example": ["img", "colour"]}.',
+        'or in a list, or by host as in {"shop.example": ["img", "color"]}.',
     )
     ignore_marks: Any = option(
         None,

@@ -90,7 +90,7 @@ _SHARED_HOSTS: Final = frozenset(
     )
 )
 _ALLOWED: Final = (
-    'names of parameters, or a dictionary (JSON) such as {"shop.example": ["colour"], "*": ["img"]}'
+    'names of parameters, or a dictionary (JSON) such as {"shop.example": ["color"], "*": ["img"]}'
 )
 
 
@@ -308,7 +308,7 @@ def kept_apart(parameters: Parameters | None, url: str) -> tuple[str, ...]:
         url: The URL of the page.
 
     Returns:
-        A text for each of the parameters, such as "parameter colour=red".
+        A text for each of the parameters, such as "parameter color=red".
     """
     if not parameters or "?" not in url:
         return ()

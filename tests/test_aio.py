@@ -346,3 +346,19 @@ async def test_it_can_be_explained_compared_and_searched() -> None:
         assert await dedup.note("a name", "a text") == await dedup.note("a name") == "a text"
         await dedup.clear()
         assert (await dedup.info()).pages == 0
+
+
+def test_a_shell_is_thin_and_not_remembered() -> None:
+    shell = "<title>Acme</title><body><div id=root></div><script src=/main.js></script>"
+
+    async def kinds() -> list[Kind]:
+        async with AsyncDeduplicator() as dedup:
+            pages = [Page(f"https://acme.example/{number}", html=shell) for number in (1, 2, 2)]
+            verdicts = [verdict.kind async for verdict in dedup.check_many(pages)]
+            verdicts.append((await dedup.check(pages[0].url, html=shell)).kind)
+            assert dedup.pages == 0
+            with pytest.raises(PageError, match="script has yet to bring"):
+                await dedup.judge(pages[0])
+            return verdicts
+
+    assert asyncio.run(kinds()) == [Kind.THIN] * 4

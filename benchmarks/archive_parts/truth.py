@@ -29,7 +29,7 @@ DUPLICATE: Final = 0.85
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """The copies of each band and how many were found, and the pages that were left out with no
     reason.
     """
@@ -71,7 +71,7 @@ def similarities(
     return found
 
 
-def judge(archive: Archive, with_original: NDArray[np.float64], kept: Mask) -> Judgement:
+def judge(archive: Archive, with_original: NDArray[np.float64], kept: Mask) -> Judgment:
     """Judge what a method kept, given `similarities` of the archive.
 
     A copy is found if it is left out. Some methods keep any page of a cluster: where an original is
@@ -92,7 +92,7 @@ def judge(archive: Archive, with_original: NDArray[np.float64], kept: Mask) -> J
     # A copy that was left out for its original needs no closer look.
     unexplained = np.flatnonzero(~kept & ~(is_copy & original_kept & (with_original >= DUPLICATE)))
     false = [int(number) for number in unexplained if not _has_reason(archive, int(number), kept)]
-    return Judgement(
+    return Judgment(
         copies=[int(band.sum()) for band in bands],
         found=[int((band & found).sum()) for band in bands],
         left_out=int((~kept).sum()),

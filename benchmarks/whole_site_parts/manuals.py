@@ -44,7 +44,7 @@ def manuals(plan: Plan) -> tuple[list[Page], list[Page]]:
 
 class _Manual:
     """One manual on one host: a contents page, and pages in chapters with links to their
-    neighbours.
+    neighbors.
     """
 
     def __init__(self, plan: Plan, name: str, base: str, banner: str) -> None:

@@ -17,7 +17,7 @@ from crawldedup.aio.questions import Questions, Reply, ignore_error
 from crawldedup.aio.renewal import EarlyPages, OutdatedPage
 from crawldedup.aio.streams import asynchronous
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
-from crawldedup.errors import ClosedError, CrawlDedupError, KeyMismatchError
+from crawldedup.errors import ClosedError, CrawlDedupError, KeyMismatchError, PageError
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.index.explain import Comparison, Explanation
@@ -27,17 +27,24 @@ from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page, PageId, PageValues
 from crawldedup.reading.html import check_size
 from crawldedup.reading.reader import Content, PageReader, ReadPage
+from crawldedup.reading.shells import SHELL
 from crawldedup.stores.contract import CrawlSession, StoreInfo
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import WorkerPool
-from crawldedup.workers.reading import HANDLER, ReadingTask, TimedRead, request, timed_read_of
+from crawldedup.workers.reading import (
+    HANDLER,
+    ReadingTask,
+    TimedRead,
+    needs_worker,
+    request,
+    timed_read_of,
+)
 
 T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 
 _AHEAD: Final = 64  # The most pages that `check_many` takes from its iterable ahead of a verdict.
-_LONG_TEXT: Final = 50_000
 _CLOSE_SECONDS: Final = 10.0
 
 
@@ -221,7 +228,7 @@ class AsyncDeduplicator:
             The verdict, what was read, and how long both took.
 
         Raises:
-            CrawlDedupError: The same errors as `check`.
+            CrawlDedupError: The same errors as `check`, and PageError for a shell, too.
         """
         return await with_new_key(lambda: self._judge(page, prepare))
 
@@ -416,14 +423,16 @@ class AsyncDeduplicator:
         return self._questions.put(page, content)
 
     async def _content_of(self, page: Page) -> Content:
-        """Return the content of a short text, and the fingerprint of any other page.
-
-        The fingerprints of short texts are made with their batch: many together take a third of the
-        time that each takes alone.
-        """
-        if _is_quick(page):
+        """Return the content of a short text, and the fingerprint of any other page."""
+        # The fingerprints of short texts are made in batches, in a third of the time.
+        if not needs_worker(page):
             return self._reader.try_content(page)
-        timed = await self._read(page)
+        try:
+            timed = await self._read(page)
+        except PageError as error:
+            if error.reason != SHELL:
+                raise
+            return error
         return timed.read.fingerprint
 
     async def _read(self, page: Page, task: ReadingTask = "read") -> TimedRead:
@@ -441,7 +450,7 @@ class AsyncDeduplicator:
                 # Only an open index has a key that others cannot change by beginning it again.
                 await self.ask(lambda dedup: dedup.open(self._session))
             key = await self._current_key()
-            if _is_quick(page):
+            if not needs_worker(page):
                 begun = perf_counter()
                 read = self._reader.read_page(page, key)
                 return TimedRead(read, perf_counter() - begun)
@@ -489,11 +498,3 @@ class AsyncDeduplicator:
 def _comparison_of(answer: bytes) -> Comparison:
     """Return the comparison that a worker made. Raises ValueError for nonsense."""
     return wire.from_plain(Comparison, msgspec.msgpack.decode(answer))
-
-
-def _is_quick(page: Page) -> bool:
-    """Return whether a page can be read in the event loop.
-
-    That includes values that are no pages: reading refuses them.
-    """
-    return not isinstance(page, Page) or (page.html is None and len(page.text or "") < _LONG_TEXT)

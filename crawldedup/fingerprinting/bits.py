@@ -284,7 +284,7 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
 
 
 def _search_weights(features: list[Hashes]) -> Floats:
-    """Return normalised weights of the search bits, shape (pages, 64), from words and pairs of each
+    """Return normalized weights of the search bits, shape (pages, 64), from words and pairs of each
     page.
     """
     distinct, frequencies, starts = _runs(features)
@@ -306,7 +306,7 @@ def _search_weights(features: list[Hashes]) -> Floats:
 
 
 def _verify_weights(shingles: list[Hashes]) -> Floats:
-    """Return normalised weights of the verify bits, shape (pages, 256), over the set of shingles of
+    """Return normalized weights of the verify bits, shape (pages, 256), over the set of shingles of
     each page.
     """
     distinct, _, starts = _runs(shingles)

@@ -1,7 +1,7 @@
 """Split texts into words by hand, since `re` and `str` follow the Unicode version of each Python,
 and hash the words.
 
-A text is NFKC-normalised and case-folded as of Unicode 14: a frozen table classifies all code
+A text is NFKC-normalized and case-folded as of Unicode 14: a frozen table classifies all code
 points. A word is a run of letters, digits and underscores with their marks; in scripts without
 spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar) every letter with its marks is a word.
 
@@ -32,7 +32,7 @@ LETTER: Final = 1
 # Is a word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...).
 SOLO: Final = 2
 MARK: Final = 3  # belongs to the letter before it: a combining mark or joiner
-# Is not assigned in Unicode 14, and blanked out, since newer Pythons might normalise it.
+# Is not assigned in Unicode 14, and blanked out, since newer Pythons might normalize it.
 UNKNOWN: Final = 4
 
 DATA_FILE: Final = "unicode14.json"
@@ -44,10 +44,10 @@ _PLANE: Final = 1 << 16
 _SHIFT: Final = np.uint64(32)
 _FACTOR: Final = np.uint64(0xD6E8FEB86659FD93)
 _SOFT_HYPHEN: Final = "\xad"
-# Hangul vowels and tails are letters, yet normalisation joins them to the letter before.
+# Hangul vowels and tails are letters, yet normalization joins them to the letter before.
 _JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
 _SURROGATES: Final = slice(0xD800, 0xE000)
-# The class of a character that a table cannot give: its neighbours matter, or it becomes several
+# The class of a character that a table cannot give: its neighbors matter, or it becomes several
 # characters.
 _ODD: Final = 3
 
@@ -72,7 +72,7 @@ def mix(values: Hashes) -> Hashes:
 
 
 def split_words(text: str, *, fold_case: bool = True) -> list[str]:
-    """Return the words of a text in order, normalised and, by default, case-folded."""
+    """Return the words of a text in order, normalized and, by default, case-folded."""
     words = _words_in_context(text, fold_case=fold_case)
     codes = np.where(words.separators, ord(" "), words.codes)  # type: ignore[arg-type]
     # Words of one letter may stand side by side.
@@ -82,7 +82,7 @@ def split_words(text: str, *, fold_case: bool = True) -> list[str]:
 
 class _Words(NamedTuple):
     """A text to be hashed: its code points, where its words start, and its separators if it was
-    normalised for that.
+    normalized for that.
     """
 
     codes: NDArray[np.unsignedinteger]
@@ -127,7 +127,7 @@ def hashes_of_texts(texts: Sequence[str], key: Key = NO_KEY) -> tuple[Hashes, ND
     if words.separators is None and len(words.codes) <= _BLOCK:
         starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
         return word_hashes(joined, key), np.searchsorted(words.starts, starts)
-    # Such texts are normalised, and cut, each for itself.
+    # Such texts are normalized, and cut, each for itself.
     hashes = [word_hashes(text, key) for text in texts]
     return np.concatenate(hashes), np.cumsum([0, *map(len, hashes)])
 
@@ -146,7 +146,7 @@ def _words(text: str) -> _Words:
 def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
     """Find the words of any text in NFKC as of Unicode 14.
 
-    To normalise takes three times as long as to look it up.
+    To normalize takes three times as long as to look it up.
     """
     # Soft hyphens are invisible inside words.
     text = text.replace(_SOFT_HYPHEN, "")
@@ -159,8 +159,8 @@ def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
             .tobytes()
             .decode("utf-32-le")
         )
-    normalised = unicodedata.normalize("NFKC", text)
-    codes = _code_points(normalised.casefold() if fold_case else normalised)
+    normalized = unicodedata.normalize("NFKC", text)
+    codes = _code_points(normalized.casefold() if fold_case else normalized)
     classes = class_table().take(codes)
     return _Words(codes, _word_starts(classes), classes == SEPARATOR)
 
@@ -239,13 +239,13 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
 @cache
 def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
     """Return classes and code points of the basic multilingual plane, whose characters are
-    normalised and folded.
+    normalized and folded.
 
     A class is SEPARATOR, LETTER or SOLO if that holds beside any character, else _ODD. Separators
     have the code 0.
     """
     all_classes = class_table()
-    # Their neighbours matter, or they matter for their neighbours.
+    # Their neighbors matter, or they matter for their neighbors.
     joining = all_classes >= MARK
     joining[_JAMO_VOWELS_AND_TAILS] = joining[_SURROGATES] = joining[ord(_SOFT_HYPHEN)] = True
     alone = np.flatnonzero(~joining[:_PLANE])

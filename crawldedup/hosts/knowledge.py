@@ -1,12 +1,13 @@
 """What is known of hosts: gathered from the pages of a crawl, and shared through its index."""
 
+import logging
 import math
 import re
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
 
@@ -38,6 +39,8 @@ from crawldedup.urls import canonical_url
 
 _MOST_PAGES: Final = 4096
 _MOST_VIEWS: Final = 3  # of a page
+_LONGEST_SHOWN: Final = 200  # letters of a folder in the log
+_log: Final = logging.getLogger(__name__)
 _MOST_HOSTS: Final = 1000
 _MOST_FOLDERS: Final = 64  # of a host
 _MINUTES: Final = 600.0  # in seconds, between two answers
@@ -148,16 +151,17 @@ class HostKnowledge:
     def are_proved(self, address: Address) -> bool:
         """Return whether the views in an address are proved, and their values recur."""
         with self._lock:
-            return self._are_proved(address)
+            return bool(address.views) and self._are_certain(address)
 
-    def _are_proved(self, address: Address) -> bool:
-        if not address.views:
-            return False
-        folder = _folder_without_views(address)
-        views = self._folder_notes(folder.host, folder.form).views
-        if not are_proved(views, frozenset(address.views)):
-            return False
-        return all(self._recurs(address, folder, view) for view in address.views)
+    def proved_views_at(self, address: Address) -> list[tuple[View, ...]]:
+        """Return the views by which a page was met here, as far as they are proved by now."""
+        with self._lock:
+            met = self._views.get(_name_without_views(address), ())
+            return [
+                views
+                for views in (tuple(sorted(page.views)) for page in met)
+                if views and self._are_certain(replace(address, views=views))
+            ]
 
     def may_be_two(
         self, url: str, original: str | None, text: int, claimed: str | None = None
@@ -223,7 +227,8 @@ class HostKnowledge:
         if address is None:
             return
         # What looks like a session or a referrer may name a content, until it is proved.
-        views = () if self._are_proved(address) else address.views
+        is_visit = bool(address.views) and self._are_certain(address)
+        views = () if is_visit else address.views
         name = "&".join([address.path, *address.parameters, *map(str, views)])
         load = _MarkedLoad(self._clock(), fingerprint)
         earlier = self._marked.get(name)
@@ -231,7 +236,14 @@ class HostKnowledge:
         if earlier is None or load.at - earlier.at > _MINUTES:
             return
         notes = self._host(folder.host).folder(folder.undated)
+        known = quiet_kinds(notes.marks)
         compare_marks(notes.marks, name, fingerprint, earlier.fingerprint)
+        for kind in sorted(quiet_kinds(notes.marks) - known):
+            _log.info(
+                "crawldedup: the mark %r changes by itself below %r: it is not compared there",
+                kind.partition(" ")[0],
+                f"{folder.host}/{folder.undated}"[:_LONGEST_SHOWN],
+            )
 
     def _learn_views(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
         address = Address.of(page.url, page.identity)
@@ -244,13 +256,20 @@ class HostKnowledge:
         for view in address.views:
             if view.value:
                 self._note_value(address, folder, view, recurs=carries_view)
-        name = "&".join([address.path, *address.parameters])
+        name = _name_without_views(address)
         own = ViewOfPage.of(address, fingerprint)
         others = [other for other in self._views.get(name, ()) if other.views != own.views]
         for other in others:
             compare_views(self._host(folder.host).folder(folder.form).views, own, other)
         kept = (own, *others)[:_MOST_VIEWS]
         put_last(self._views, name, kept, _MOST_PAGES)
+
+    def _are_certain(self, address: Address) -> bool:
+        folder = _folder_without_views(address)
+        notes = self._folder_notes(folder.host, folder.form)
+        if not are_proved(notes.views, frozenset(address.views)):
+            return False
+        return all(self._recurs(address, folder, view) for view in address.views)
 
     def _note_value(self, address: Address, folder: Folder, view: View, *, recurs: bool) -> None:
         """Note at which path a value stands; with an empty text, that it recurs."""
@@ -297,6 +316,11 @@ def _name_without_visit(page: Page) -> str:
     if page.identity is not None:
         return f"{folder_of(page.url).host} {page.identity}"
     return canonical_url(without_visit(page.url))
+
+
+def _name_without_views(address: Address) -> str:
+    """Return what names a page, in whatever view."""
+    return "&".join([address.path, *address.parameters])
 
 
 def _folder_without_views(address: Address) -> Folder:

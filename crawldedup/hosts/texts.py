@@ -45,10 +45,10 @@ class ChangingTexts:
             claimed: The canonical URL that the page names, if it names one.
 
         Returns:
-            True if only the path's end or query values differ in their URLs, or if `original` is
-            None. True as well for an original of another site or user, unless the page names it.
-            False once two pages of the text have changed by themselves, on the same site and of
-            the same user.
+            True if their paths end differently, if only the values of their queries differ, or if
+            `original` is None. True as well for an original of another site or user, unless the
+            page names it. False once two pages of the text have changed by themselves, on the same
+            site and of the same user.
         """
         if len(self._pages.get((*_owner_of(url), text), ())) >= _CHANGED:
             return False
@@ -59,12 +59,19 @@ class ChangingTexts:
             return claimed is None or canonical_url(claimed) != canonical_url(original)
         own = canonical_url(without_visit(url))
         other = canonical_url(without_visit(original))
-        return own != other and _form_of(own) == _form_of(other)
+        if own == other:
+            return False
+        return _form_of(own) == _form_of(other) or _last_part(own) != _last_part(other)
 
 
 def _owner_of(url: str) -> tuple[str, str]:
     """Return the site of a page, and the user whose it is there."""
     return site_of(url), folder_of(url).owner
+
+
+def _last_part(url: str) -> str:
+    """Return the last part of the path in a URL, by which copies in several folders are called."""
+    return url.partition("?")[0].rstrip("/").rpartition("/")[2]
 
 
 def _form_of(url: str) -> str:

@@ -113,12 +113,12 @@ def _are_copies(view: ViewOfPage, other: ViewOfPage) -> bool | None:
     if first.thin or second.thin:
         return None
     similarity = estimate_similarity(first.verify_weights, first.verify, second.verify)
-    is_copy = similarity >= _COPY or (
-        _is_layout(view, other) and _is_part(similarity, first.words, second.words)
-    )
+    is_layout = _is_layout(view, other)
+    is_copy = similarity >= _COPY or (is_layout and _is_part(similarity, first.words, second.words))
     if is_copy:
         return True if have_same_name(view.names, other.names) else None
-    return False if similarity < VIEW_SIMILARITY else None
+    least = _LEAST_OF_PART if is_layout else VIEW_SIMILARITY
+    return False if similarity < least else None
 
 
 def _is_layout(view: ViewOfPage, other: ViewOfPage) -> bool:

@@ -21,10 +21,11 @@ from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.index.lifetime import Index
 from crawldedup.index.paragraphs import coverage
 from crawldedup.index.queries import Subject
-from crawldedup.index.verdicts import preview, verdict_of
+from crawldedup.index.verdicts import preview, verdict_of, verdict_of_shell
 from crawldedup.key import Key
 from crawldedup.page import Page, PageId
 from crawldedup.reading.reader import Content, PageContent, PageReader
+from crawldedup.reading.shells import SHELL
 from crawldedup.stores.contract import Answer, Answers, Query, Record
 from crawldedup.urls import claimed_url
 from crawldedup.verdict import Verdict
@@ -233,6 +234,9 @@ class Judge:
             if isinstance(fingerprint, Fingerprint):
                 job.fingerprint = fingerprint
                 jobs.append(job)
+            elif isinstance(fingerprint, PageError) and fingerprint.reason == SHELL:
+                # Whoever checks the pages of an archive one by one should not fail at each shell.
+                job.result = verdict_of_shell(job.page.url)
             else:
                 job.result = fingerprint
         return jobs
@@ -368,6 +372,8 @@ class Judge:
         index = self._index
         index.look()
         job = Job(page, self.read(page))
+        if isinstance(job.content, PageError):
+            raise job.content
         key = index.key
         if not self._make_fingerprints([job], key):
             or_raise(job.result)

@@ -17,7 +17,7 @@ from crawldedup.hosts.marks import without_kinds
 from crawldedup.key import Key, salt_of
 from crawldedup.marks.address import Address
 from crawldedup.marks.packing import packed_address
-from crawldedup.marks.values import address_marks
+from crawldedup.marks.values import address_marks, views_hash
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page, PageId
 from crawldedup.scope import kept_apart, page_key, site_of
@@ -277,8 +277,15 @@ class QueryBuilder:
             key_id=key.id,
             is_pending=not page.delivered,
             delivered=delivered,
+            proved_views=self._proved_views(page, key),
             revisit_rule=_revisit_rule(page, filed.fingerprint),
         )
+
+    def _proved_views(self, page: Page, key: Key) -> tuple[int, ...]:
+        address = Address.of(page.url, page.identity)
+        if self._hosts is None or address is None:
+            return ()
+        return tuple([views_hash(views, key) for views in self._hosts.proved_views_at(address)])
 
     def _record(self, page: Page, name: PageName, filed: Fingerprint, key: Key) -> Record:
         return Record(

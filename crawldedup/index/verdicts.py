@@ -28,6 +28,14 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
     return _verdict_beside(answer.record, url, page, query, answer)
 
 
+def verdict_of_shell(url: str) -> Verdict:
+    """Return the verdict of a page whose content a script has yet to bring.
+
+    There is nothing to compare, so that the page is neither a copy nor remembered.
+    """
+    return Verdict(kind=Kind.THIN, url=url)
+
+
 def _verdict_of_new_page(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
     """Return the verdict of a page without an earlier one; name the page that came nearest."""
     verdict = Verdict(

@@ -169,8 +169,8 @@ def compare_all(
     for first, second, similarity in similar_pairs(sets, progress):
         truth.near.setdefault(first, []).append((similarity, second))
         truth.near.setdefault(second, []).append((similarity, first))
-    for neighbours in truth.near.values():
-        neighbours.sort(key=lambda pair: -pair[0])
+    for neighbors in truth.near.values():
+        neighbors.sort(key=lambda pair: -pair[0])
     return truth
 
 

@@ -111,7 +111,7 @@ def bands_for(
 ) -> tuple[int, int]:
     """Return the number of bands, and of rows in each, whose S-curve fits the threshold best.
 
-    They minimise the area below the curve left of the threshold (pages that meet in vain) and the
+    They minimize the area below the curve left of the threshold (pages that meet in vain) and the
     area above the curve right of it (pages missed), the latter weighted with
     `false_negative_weight`, the former with the rest of 1, as Zhu, Nargesian, Pu & Miller do (LSH
     Ensemble, VLDB 2016). Raises ConfigurationError for numbers out of range.

@@ -96,7 +96,7 @@ class Table:
     `permutation` are masks of contiguous bits that together cover every bit once. Those that lead
     come first; the last `distance` of them, the most bits that may differ, are not searched by. A
     shard keeps the keys with its `first_bytes` alone. Ask every shard: the one that holds the
-    neighbours of a query finds them.
+    neighbors of a query finds them.
 
     Raises ConfigurationError for masks that are no permutation, and for a shard of keys that share
     less than a byte.

@@ -33,7 +33,7 @@ def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = 3.0) -> dict
     """Return W of each word: a weight above 0 and at most 1, ready for `features.simhash`.
 
     `tagged` are the words of a document with their parts of speech, as of `tag_chinese`,
-    `tag_words` or another tagger. Words are compared normalised and case-folded, and one without a
+    `tag_words` or another tagger. Words are compared normalized and case-folded, and one without a
     letter or digit is left out. A word with several parts of speech counts as a noun if one of them
     is. Raises ConfigurationError for a negative lambda.
     """

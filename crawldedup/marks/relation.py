@@ -6,6 +6,7 @@ is still a copy.
 """
 
 import math
+from collections.abc import Collection
 from enum import IntEnum
 from functools import lru_cache
 from typing import Final, Self
@@ -76,18 +77,24 @@ def conflict(first: Marks, second: Marks) -> Conflict:
     return Conflict.NONE
 
 
-def are_certain_views(first: Marks, second: Marks) -> bool:
+def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ()) -> bool:
     """Return whether two pages are views of one page even if their texts are only half alike.
 
     They have the same address but for what the site has proved to name views, and the same name,
     and nothing tells them apart.
+
+    Args:
+        first: The marks of one page.
+        second: The marks of the other page.
+        proved: The hashes of views that are known by now to be proved. When the pages were
+            remembered, they may not have been.
     """
     address, its = first.address, second.address
     if address is None or its is None or address.site != its.site:
         return False
     if address.path != its.path or address.parameters != its.parameters:
         return False
-    if not address.is_certain or not its.is_certain:
+    if not all(page.is_certain or page.views in proved for page in (address, its)):
         return False
     if not have_same_name(first.content.names, second.content.names):
         return False

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Self, TypeVar
 
 from crawldedup.key import Key
-from crawldedup.marks.address import Address
+from crawldedup.marks.address import Address, View
 from crawldedup.urls import HeadLinks, claimed_url
 
 NAME_BITS: Final = 32
@@ -280,10 +280,15 @@ def address_marks(
         folder=short_hash(address.folder, key),
         names=_hash_of(address.names, key) & 0xFFFF,
         parameters=parameters,
-        views=_hash_of(tuple([str(view) for view in address.views]), key),
+        views=views_hash(address.views, key),
         canonical=canonical,
         is_proved=is_proved and bool(address.views),
     )
+
+
+def views_hash(views: tuple[View, ...], key: Key) -> int:
+    """Return the short hash of the views in an address; 0 for none."""
+    return _hash_of(tuple([str(view) for view in views]), key)
 
 
 def _hash_of(values: tuple[str, ...], key: Key, bits: int = SHORT_BITS) -> int:

@@ -136,7 +136,7 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
     tree = parse(page.html)
     left_out = _outermost(tree, area.leave_out)
     for node in left_out:
-        # Or words of its neighbours would be one.
+        # Or words of its neighbors would be one.
         node.insert_before(" ")
         node.decompose()
     wanted = _outermost(tree, area.compare)

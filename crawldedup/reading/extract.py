@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
+from selectolax.lexbor import LexborNode
+
 from crawldedup.checks import did_you_mean, refused
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.fingerprinting.tokenize import count_words
@@ -26,6 +28,7 @@ from crawldedup.reading.area import Area, cut_to
 from crawldedup.reading.blocks import (
     BOILERPLATE,
     BOILERPLATE_ROLES,
+    BOILERPLATE_TAGS,
     HOLD_CONTENT,
     blocks_of,
     kind_of,
@@ -154,11 +157,15 @@ def _identity_text(page: HtmlPage, main: str | None = None) -> str:
     addresses, scripts.
 
     The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing
-    else. Return of the page's `main` text what stays while nothing changes: it, where links and
-    media lead, and data. Programs and what surrounds the text often change with every load.
+    else. Return of the page's `main` text what stays while nothing changes: it, where media and the
+    links of the content lead, and data. Programs and what surrounds the text often change with
+    every load.
     """
     parts = [_visible_text(page) if main is None else f"{page.title}\n{main}"]
+    known: dict[int, bool] = {}
     for element in page.tree.css(_IDENTIFYING if main is None else f"{_IDENTIFYING}, a, area"):
+        if element.tag == "a" and _is_around_content(element, page, known):
+            continue
         attributes = element.attributes
         if element.tag == "meta":
             if (
@@ -173,6 +180,30 @@ def _identity_text(page: HtmlPage, main: str | None = None) -> str:
             addresses = [address for address in addresses if not address.startswith("data:")]
             parts += addresses if main is None else map(without_visit, addresses)
     return "\n".join(filter(None, map(str.strip, parts)))
+
+
+def _is_around_content(element: LexborNode, page: HtmlPage, known: dict[int, bool]) -> bool:
+    """Return whether an element stands in the navigation, header, footer or sidebar of a page.
+
+    Args:
+        element: The element.
+        page: The page.
+        known: What is known of the elements above others, by their `mem_id`. It is added to, so
+            that none is looked at twice.
+    """
+    path = []
+    outer = element.parent
+    while outer is not None and outer.mem_id not in known:
+        path.append(outer)
+        outer = outer.parent
+    is_around = outer is not None and known[outer.mem_id]
+    for node in reversed(path):
+        is_around = is_around or (
+            node.mem_id not in page.holders
+            and (node.tag in BOILERPLATE_TAGS or node.attributes.get("role") in BOILERPLATE_ROLES)
+        )
+        known[node.mem_id] = is_around
+    return is_around
 
 
 def _visible_text(page: HtmlPage) -> str:

@@ -32,7 +32,7 @@ from crawldedup.urls import MAX_CLAIMS, HeadLinks
 MAX_BYTES: Final = 6 * 1024 * 1024  # of a page (as UTF-8, if it is given as text)
 MAX_TAGS: Final = 250_000  # start tags of a page
 MAX_ATTRIBUTES: Final = 500_000  # of a page, since a tree takes 500 bytes for one
-# Of a text that is fingerprinted, after normalisation, which makes eighteen of some.
+# Of a text that is fingerprinted, after normalization, which makes eighteen of some.
 MAX_LETTERS: Final = MAX_BYTES
 
 # Possessive groups go wrong in Python before 3.11.5, so the groups are atomic. Parsers compare each
@@ -355,7 +355,7 @@ def _check_open(html: str) -> None:
             )
 
 
-# Unicode normalisation takes quadratic time on long runs of accents; no language stacks more than a
+# Unicode normalization takes quadratic time on long runs of accents; no language stacks more than a
 # few.
 _ENDLESS_MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{32})[^\w\s\x00-\x7f]+")
 # Every eighth character of a text with 33 of them in a row holds this.
@@ -365,7 +365,7 @@ _MANY_MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{4}")
 def tidy(text: str) -> str:
     """Return the text without what takes more than linear time to fingerprint, stripped.
 
-    Raises PageError("too_large") for what normalisation swells.
+    Raises PageError("too_large") for what normalization swells.
     """
     if len(text) * _MOST_OF_ONE > MAX_LETTERS:
         letters = len(text) + (_MOST_OF_ONE - 1) * sum(1 for _ in _SWELLING.finditer(text))

@@ -39,7 +39,7 @@ MOST_LINES: Final = 64
 """The most lines that are looked at on a page, and that are learned of a host."""
 
 _LONGEST: Final = 200  # letters of a line
-_MOST_SHARE: Final = 0.4  # of a text that is left out
+_MOST_SHARE: Final = 0.8  # of a text that is left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _CODES: Final = "eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł"
 _CURRENCY: Final = re.compile(rf"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:{_CODES})(?![^\W\d_])", re.I)

@@ -40,7 +40,7 @@ KEYS_A_TABLE: Final = 6
 million pages finds 99.0 and 98.4 %."""
 # Where too many pages share a key, keys that are longer by so many bits are compared, too.
 CROWD_BITS: Final = 4
-NEIGHBOURS: Final = 64  # a page meets at most so many pages before it in a run
+NEIGHBORS: Final = 64  # a page meets at most so many pages before it in a run
 _SPARED_BITS: Final = 3  # keys are shorter by so many bits than numbers of pages are
 _FEWEST_BITS: Final = 8
 _NUMBER_BITS: Final = 64 - STORED_BITS
@@ -144,7 +144,7 @@ def candidate_pairs(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
         end = int(
             np.searchsorted(packed, packed[last] | np.uint64((1 << 64 - bits) - 1), side="right")
         )
-        yield from _neighbours(packed[first:end], bits, near)
+        yield from _neighbors(packed[first:end], bits, near)
         yield from _with_first(packed[first:end], bits, near)
         first = end
 
@@ -173,13 +173,13 @@ def pairs_of_exact_keys(keys: Keys, numbers: Keys) -> Iterator[Keys]:
 def crowded(packed: Keys, bits: int) -> Keys:
     """Return the numbers of pages of which a run is too long for all its pairs, ascending."""
     counts = _run_lengths(packed, bits)
-    return distinct(numbers_in(packed[np.repeat(counts > NEIGHBOURS + 1, counts)]))
+    return distinct(numbers_in(packed[np.repeat(counts > NEIGHBORS + 1, counts)]))
 
 
-def _neighbours(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
+def _neighbors(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
     lengths = _run_lengths(packed, bits)
     starts = np.repeat(lengths.cumsum() - lengths, lengths)
-    before = np.minimum(np.arange(len(packed)) - starts, NEIGHBOURS)
+    before = np.minimum(np.arange(len(packed)) - starts, NEIGHBORS)
     ends = before.cumsum()
     numbers = numbers_in(packed)
     first = done = 0
@@ -195,7 +195,7 @@ def _neighbours(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
 def _with_first(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
     for length in range(bits, STORED_BITS + 1, 2):
         counts = _run_lengths(packed, length)
-        is_long = counts > NEIGHBOURS + 1
+        is_long = counts > NEIGHBORS + 1
         if not is_long.any():
             return
         packed, counts = packed[np.repeat(is_long, counts)], counts[is_long]

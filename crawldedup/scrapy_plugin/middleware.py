@@ -116,7 +116,7 @@ class DedupMiddleware:
         self._began = time.time()
         self._left_out: set[tuple[str, str]] = set()  # Kinds of lines that were told, by site.
         self._reloads: Counter[str] = Counter()  # Pages that are loaded a second time, by host.
-        self._met: Counter[str] = Counter()  # Pages with numbers, by the pattern of their URLs.
+        self._met: Counter[str] = Counter()  # Pages that may change, by the pattern of their URLs.
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
@@ -244,12 +244,13 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Ask a second time for a page with numbers, if it is one of a few of its pattern of URLs.
+        """Ask a second time for a page that may change by itself: a few of each pattern of URLs.
 
         The first pages of a pattern are left out, because they are often lists.
         """
         if (
-            not (self._options.reloads and read.numbers)
+            not self._options.reloads
+            or not (read.numbers or read.fingerprint.marks)
             or request.method != "GET"
             or BROWSER_PAGE_KEY in request.meta
         ):

@@ -142,7 +142,8 @@ class CrawlOptions(Options):
     reloads: int = _option(
         0,
         checks.whole(0, 5),
-        "Load so many pages of each host twice, to learn which lines change with every load.",
+        "Load so many pages of each host twice, to learn which lines and marks change with every "
+        "load.",
     )
     enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.")
     action: str = _word(

@@ -264,7 +264,7 @@ class CrawlStats:
         if (missed := counts["unselected"]) >= LEAST_UNCHECKED and 2 * missed > counts["checked"]:
             complaints.append(
                 f"{missed:,} pages have nothing that CRAWLDEDUP_CONTENT selects: is a selector "
-                "misspelt?"
+                "misspelled?"
             )
         errors = self._counts_of("error")
         errors.pop("mark", None)  # such an item was checked

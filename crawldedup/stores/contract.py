@@ -176,6 +176,9 @@ class Query:
     is_pending: bool = False
     #: Pages of this crawler that have been delivered in the meantime.
     delivered: tuple[PageName, ...] = ()
+    #: Hashes of views that are proved by now at the address of the page: see `has_certain_view`.
+    #: Records may be older than the proof.
+    proved_views: tuple[int, ...] = ()
     #: Accepts texts that count as unchanged at a revisit; without it, only the same digest does.
     revisit_rule: WeightedThreshold | None = None
 
@@ -199,7 +202,9 @@ class Query:
             marks: The marks of the record.
         """
         own, other = unpacked(self.record.marks), unpacked(marks)
-        return own is not None and other is not None and are_certain_views(own, other)
+        if own is None or other is None:
+            return False
+        return are_certain_views(own, other, self.proved_views)
 
     def shows_other_marks(self, marks: bytes) -> bool:
         """Return whether a revisited page shows other marks than the record."""

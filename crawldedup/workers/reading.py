@@ -34,6 +34,7 @@ HANDLER: Final = "crawldedup.workers.reading:reader"
 
 _SECRET: Final = os.urandom(16)
 _CACHED_PAGES: Final = 10_000  # some 3 KB each
+_LONG_TEXT: Final = 50_000
 
 
 class TimedRead(NamedTuple):
@@ -45,6 +46,16 @@ class TimedRead(NamedTuple):
 
 _packed: Final = msgspec.msgpack.Encoder(enc_hook=from_weights)
 _answers: Final = msgspec.msgpack.Decoder(TimedRead, dec_hook=to_weights)
+
+
+def needs_worker(page: Page) -> bool:
+    """Return whether reading a page may take long: HTML does, and a long text.
+
+    Values that are no pages need no worker. Reading refuses them.
+    """
+    if not isinstance(page, Page):
+        return False
+    return page.html is not None or len(page.text or "") >= _LONG_TEXT
 
 
 def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING) -> dict[str, Any]:

@@ -99,8 +99,8 @@ def draw_tables(axis: Any, search: int) -> None:
     )
     for number, table in enumerate(TABLES):
         top = -1.3 * number
-        for first, end, _, colour in parts:
-            add_span(axis, first, end, top, colour)
+        for first, end, _, color in parts:
+            add_span(axis, first, end, top, color)
         add_bits(axis, top, bits_of(table.key(search)))
         axis.text(
             -1,
@@ -169,9 +169,9 @@ def add_bits(axis: Any, top: float, bits: NDArray[np.bool_]) -> None:
         axis.text(place, top, int(bit), ha="center", va="center", fontsize=7.5)
 
 
-def add_span(axis: Any, first: int, end: int, top: float, colour: str) -> None:
+def add_span(axis: Any, first: int, end: int, top: float, color: str) -> None:
     """Draw what stands behind some bits of a row."""
-    axis.broken_barh([(first - 0.5, end - first)], (top - 0.4, 0.8), color=colour, linewidth=0)
+    axis.broken_barh([(first - 0.5, end - first)], (top - 0.4, 0.8), color=color, linewidth=0)
 
 
 def bare(axis: Any, low: float, high: float) -> None:

@@ -60,7 +60,7 @@ class Box:
         return self.top + self.height
 
     @property
-    def centre(self) -> int:
+    def center(self) -> int:
         """Return its middle, from the top."""
         return self.top + self.height // 2
 
@@ -173,7 +173,7 @@ def draw(path: Path) -> None:
     for way in ways():
         ElementTree.SubElement(svg, "path", {"class": "arrow", "d": way})
     for reason, outcome in zip(REASONS, OUTCOMES, strict=True):
-        add_text(svg, 350, outcome.centre - 6, reason, "note side")
+        add_text(svg, 350, outcome.center - 6, reason, "note side")
     ElementTree.indent(svg)
     path.write_text(ElementTree.tostring(svg, encoding="unicode") + "\n", encoding="utf-8")
 
@@ -184,18 +184,18 @@ def ways() -> list[str]:
     fork = (words.bottom + SEARCH.top) // 2
     turn = (COMPARE.bottom + VERDICT.top) // 2 - 4
     return [
-        *(f"M{one.right} {one.centre}H{other.left - 2}" for one, other in pairwise(READ)),
+        *(f"M{one.right} {one.center}H{other.left - 2}" for one, other in pairwise(READ)),
         f"M{words.middle} {words.bottom}V{fork}H{SEARCH.middle}V{SEARCH.top - 2}",
         f"M{words.middle} {words.bottom}V{fork}H{VERIFY.middle}V{VERIFY.top - 2}",
         *(
             f"M{one.middle} {one.bottom}V{other.top - 2}"
             for one, other in ((SEARCH, PROBES), (VERIFY, COMPARE))
         ),
-        f"M{PROBES.right} {PROBES.centre}H{COMPARE.left - 2}",
+        f"M{PROBES.right} {PROBES.center}H{COMPARE.left - 2}",
         f"M{COMPARE.middle} {COMPARE.bottom}V{turn}H{VERDICT.middle}V{VERDICT.top - 2}",
         *(
             f"M{VERDICT.right} "
-            f"{VERDICT.centre}H{VERDICT.right + 15}V{outcome.centre}H{outcome.left - 2}"
+            f"{VERDICT.center}H{VERDICT.right + 15}V{outcome.center}H{outcome.left - 2}"
             for outcome in OUTCOMES
         ),
     ]
@@ -227,6 +227,6 @@ def add_box(svg: ElementTree.Element, box: Box) -> None:
         rx="6",
         **{"class": f"box {box.look}".strip()},
     )
-    first = box.centre + 5 - 9 * (len(box.words) - 1)
+    first = box.center + 5 - 9 * (len(box.words) - 1)
     for line, word in enumerate(box.words):
         add_text(svg, box.middle, first + 19 * line, word, "note" if line else "")

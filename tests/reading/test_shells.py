@@ -218,14 +218,11 @@ def test_no_shell_is_dropped_or_remembered() -> None:
         "</div>"
     )
     with Deduplicator() as dedup:
-        refused: list[tuple[str, str]] = []
         pages = [Page(f"https://acme.example/item/{n}", html=shell) for n in (1, 2, 2)]
-        assert not list(
-            dedup.check_many(
-                pages, on_unreadable=lambda page, error: refused.append((page.url, error.reason))
-            )
-        )
-        assert refused == [(page.url, "shell") for page in pages]
+        verdicts = list(dedup.check_many(pages))
+        assert [(verdict.kind, verdict.url) for verdict in verdicts] == [
+            (Kind.THIN, page.url) for page in pages
+        ]
         assert dedup.info().pages == 0
         with pytest.raises(PageError, match="script has yet to bring its content"):
             dedup.explain(pages[0].url, html=shell)

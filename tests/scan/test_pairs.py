@@ -13,7 +13,7 @@ import pytest
 
 from crawldedup.index.queries import TABLES
 from crawldedup.scan.pairs import (
-    NEIGHBOURS,
+    NEIGHBORS,
     VOLATILITY_UNIT,
     WaitingPairs,
     candidate_pairs,
@@ -57,16 +57,16 @@ def test_pages_that_differ_in_too_many_bits_are_no_pair(column: int, bits: int) 
     assert pairs_of(packed_keys([1, 1, 1]), near) == {(0, 2)}
 
 
-def test_a_long_run_is_paired_with_neighbours_and_with_its_first_page() -> None:
-    pages = 5 * NEIGHBOURS
+def test_a_long_run_is_paired_with_neighbors_and_with_its_first_page() -> None:
+    pages = 5 * NEIGHBORS
     found = pairs_of(packed_keys([1] * pages), alike(pages))
     assert {(0, later) for later in range(1, pages)} <= found
     assert {
         (later - back, later)
-        for later in range(NEIGHBOURS, pages)
-        for back in range(1, NEIGHBOURS + 1)
+        for later in range(NEIGHBORS, pages)
+        for back in range(1, NEIGHBORS + 1)
     } <= found
-    assert len(found) < pages * (NEIGHBOURS + 20)
+    assert len(found) < pages * (NEIGHBORS + 20)
 
 
 def test_runs_are_not_cut_where_many_keys_are_worked_on_in_parts(

@@ -20,7 +20,7 @@ DROPPED = Outcome(Fate.DROPPED, refused=True)
 ITEMS_DROPPED = Outcome(Fate.ITEMS_DROPPED, refused=True)
 UNCHANGED = Outcome(Fate.DROPPED, refused=True, unchanged=True)
 NEW, REVISIT = Verdict(Kind.NEW, "u"), Verdict(Kind.REVISIT, "u")
-MISSPELT = "pages have nothing that CRAWLDEDUP_CONTENT selects: is a selector misspelt?"
+MISSPELT = "pages have nothing that CRAWLDEDUP_CONTENT selects: is a selector misspelled?"
 DOWN = StoreUnavailableError("redis://host cannot be used: Connection refused")
 
 

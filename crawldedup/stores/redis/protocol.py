@@ -34,7 +34,7 @@ class Question(NamedTuple):
     `read_question` in `lua/lib/search.lua` unpacks it.
     """
 
-    limits: bytes  # what `_pack_limits` packs
+    limits: bytes  # what `_pack_limits` packs, and the hashes of proved views, 3 bytes each
     keys: bytes  # of the page, one for each table, in 8 bytes each
     body: bytes  # the record of the page without the head that the server writes
     probes: bytes  # 8 bytes each: table, lowest key, number of leading bits that its keys share, 0
@@ -201,7 +201,7 @@ def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[Q
         probes_end = probes_at + _PROBE_BYTES * len(query.plan)
         questions.append(
             Question(
-                limits=_pack_limits(query, now),
+                limits=_pack_limits(query, now) + _pack_views(query.proved_views),
                 keys=keys[place].tobytes(),
                 body=pack_body(query.record),
                 probes=probes[probes_at:probes_end],
@@ -227,6 +227,10 @@ def _pack_limits(query: Query, now: int) -> bytes:
         prefilter.limit if prefilter else 0,
         len(query.record.signature),
     )
+
+
+def _pack_views(hashes: Sequence[int]) -> bytes:
+    return b"".join([views.to_bytes(3, "big") for views in hashes])
 
 
 @lru_cache(64)

@@ -77,7 +77,7 @@ class Resemblance:
     def _with_certain_views(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Return the candidates, with certain views of the page as equal to it."""
         own = unpacked(self._query.record.marks)
-        if own is None or own.address is None or not own.address.is_certain:
+        if own is None or own.address is None:
             return candidates
         path = own.address.path.to_bytes(5, "big")
         return [

@@ -244,16 +244,17 @@ local function conflict(page, other)
 end
 
 -- Return true if a page and one with these marks are views of one page even if their texts are only half alike. Most records
--- are of other paths, which a search in the bytes rules out.
-local function are_certain_views(page, marks)
-  if not page.has_address or not address_of(page).is_certain then return false end
-  local address = page.address
+-- are of other paths, which a search in the bytes rules out. `proved` has the views that are known by now to be proved.
+local function are_certain_views(page, marks, proved)
+  if not page.has_address then return false end
+  local address = address_of(page)
+  if not address.is_certain and not proved[address.views] then return false end
   if not string.find(marks, address.path, 1, true) then return false end
   local other = unpack_marks(marks)
   if not other.has_address then return false end
   local its = address_of(other)
   return address.site == its.site and address.path == its.path and address.parameters == its.parameters
-    and its.is_certain and have_same_name(page, other) and conflict(page, other) == NONE
+    and (its.is_certain or proved[its.views] == true) and have_same_name(page, other) and conflict(page, other) == NONE
 end
 
 -- Return the marks of a record that has met a copy: what it lacks, it takes over.

@@ -7,6 +7,8 @@ local function read_question()
   local now, ttl, refresh, exact_only, max_candidates, max_keys, key_limit, signature_bytes =
     struct.unpack('>I4I4BBI4I4I4I2', ARGV[2])
   if now == 0 then now = now_from() end
+  local proved_views = {}
+  for at = 25, #ARGV[2], 3 do proved_views[sub(ARGV[2], at, at + 2)] = true end
   local body, costs, limits = ARGV[4], ARGV[8], {}
   for at = 17, #costs, 4 do limits[#limits + 1] = number_at(costs, at) end
   signature_end = HEAD + signature_bytes
@@ -15,7 +17,7 @@ local function read_question()
     now = now, oldest = ttl > 0 and now - ttl or 0, refresh = refresh, exact_only = exact_only,
     max_candidates = max_candidates, max_keys = max_keys, key_limit = key_limit, keys = ARGV[3], body = body,
     digest = sub(body, 9, 12), url_key = sub(body, 13, 20), signature = signature, own = {byte(signature, 1, -1)},
-    marks = marks, shown = unpack_marks(marks),
+    marks = marks, shown = unpack_marks(marks), proved_views = proved_views,
     probes = ARGV[5], costs = {byte(ARGV[6], 1, -1)}, key_costs = ARGV[7],
     reach = number_at(costs, 1), far = number_at(costs, 5), limit = number_at(costs, 9), of_views = number_at(costs, 13),
     limits = limits,
@@ -214,7 +216,7 @@ end
 -- Return the cost of a record, or nil above `most`: 0 for the same text, and for a certain view that is similar enough.
 local function cost_of_record(question, record, most)
   if digest_of(record) == question.digest then return 0 end
-  local is_view = question.shown and are_certain_views(question.shown, marks_of(record))
+  local is_view = question.shown and are_certain_views(question.shown, marks_of(record), question.proved_views)
   if is_view and cost_of(question.own, record, HEAD + 1, question.costs, question.of_views) then return 0 end
   return question.exact_only == 0 and cost_of(question.own, record, HEAD + 1, question.costs, most) or nil
 end
