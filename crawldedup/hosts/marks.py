@@ -123,6 +123,15 @@ def _are_alike(load: Fingerprint, other: Fingerprint) -> bool:
     return estimate_similarity(load.verify_weights, load.verify, other.verify) >= _COPY
 
 
+def may_change(marks: bytes) -> bool:
+    """Return whether the packed marks of a page have some that often change by themselves."""
+    page = unpacked(marks)
+    if page is None:
+        return False
+    content = page.content
+    return content.has_lead or bool(content.players or content.data)
+
+
 def kind_of_datum(name: int) -> str:
     """Return the kind of a declared value, from the hash of what it is called."""
     return f"{DATA} {name:x}"

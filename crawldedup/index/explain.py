@@ -149,10 +149,19 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
         explanation = replace(
             explanation,
             text=search.content.text,
-            marks=search.content.marks.lines() if search.content.marks else (),
+            marks=_marks_in_words(search.content.marks, index.hosts.quiet_at(page.url)),
             left_out=search.content.left_out,
         )
     return explanation
+
+
+def _marks_in_words(marks: ShownMarks | None, quiet: frozenset[str]) -> tuple[str, ...]:
+    """Return the marks of a page, one a line, and say which are ignored where it stands."""
+    if marks is None:
+        return ()
+    kept = marks.without(quiet).lines()
+    ignored = [line for line in marks.lines() if line not in kept]
+    return (*kept, *(f"{line} (ignored: it changes by itself here)" for line in ignored))
 
 
 def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanation:

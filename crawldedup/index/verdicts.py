@@ -67,7 +67,8 @@ def _verdict_beside(
     record: Record, url: str, page: Fingerprint, query: Query, answer: Answer
 ) -> Verdict:
     """Return the verdict of a page whose earlier page is `record`."""
-    if page.thin and record.digest != query.record.digest:
+    is_other = record.digest != query.record.digest
+    if page.thin and is_other and record.signature != query.record.signature:
         # The bits of thin pages come from digests, so the similarity of other texts means nothing.
         similarity = hamming = None
     else:

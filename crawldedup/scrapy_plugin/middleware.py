@@ -42,6 +42,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.hosts.marks import may_change
 from crawldedup.journal import shown
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
@@ -250,7 +251,7 @@ class DedupMiddleware:
         """
         if (
             not self._options.reloads
-            or not (read.numbers or read.fingerprint.marks)
+            or not (read.numbers or may_change(read.fingerprint.marks))
             or request.method != "GET"
             or BROWSER_PAGE_KEY in request.meta
         ):

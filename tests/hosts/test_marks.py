@@ -347,9 +347,11 @@ class TestIndex:
                 html=html("The race", "sail", story(50, 120)),
                 scope_key="world",
             )
+            told = dedup.explain("http://news.example/world/d", html=first).marks
         assert kinds == {"world": (Kind.EXACT_DUPLICATE, None), "sports": (Kind.NEW, "picture")}
         # The name still tells pages apart.
         assert named.rejected_by == "name"
+        assert "lead picture sail (ignored: it changes by itself here)" in told
 
     def test_who_only_looks_or_gives_a_text_teaches_nothing(self) -> None:
         with Deduplicator(volatile=True) as dedup:
