@@ -217,6 +217,8 @@ class HostKnowledge:
         """
         if not fingerprint.marks:
             return
+        # What is kept of a load is compared, so it needs no texts.
+        fingerprint = replace(fingerprint, packed_text=b"", paragraphs=(), full=None)
         with self._lock:
             self._learn_views(page, fingerprint, carries_view=carries_view)
             folder = folder_of(page.url)
