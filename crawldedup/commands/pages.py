@@ -173,6 +173,8 @@ def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
         outcome, apart = "sibling", f", {kind_in_words(candidate.sibling)}"
     elif candidate.is_view and not match.exact:
         outcome, apart = "view", ", the same address but for a view that its site has proved"
+    elif candidate.has_former_text and not match.exact:
+        outcome, apart = "same text", ", as a copy had whose place the page took"
     yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}{apart}"
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
     numbers = f", cost {candidate.cost}, {probe}" if detail else ""

@@ -16,7 +16,8 @@ from crawldedup.index.lifetime import Index
 from crawldedup.index.queries import TABLES, QueryBuilder, Subject
 from crawldedup.index.verdicts import TextOf, match_of, preview, verdict_of
 from crawldedup.key import Key
-from crawldedup.marks.exact_keys import exact_keys
+from crawldedup.marks.exact_keys import exact_keys, sought_keys, text_key
+from crawldedup.marks.learning import is_former_text
 from crawldedup.marks.packing import unpacked
 from crawldedup.marks.reasons import reason_of
 from crawldedup.marks.relation import Conflict
@@ -67,6 +68,8 @@ class Candidate:
     #: True for a view of the page: their addresses differ in what their site has proved to be a
     #: view, so that half of the text is enough.
     is_view: bool = False
+    #: True if the page took the place of a worse copy, whose text is that of the page.
+    has_former_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,11 +256,16 @@ def _candidate(
     match = replace(match_of(fingerprint, query, record), sibling=sibling)
     cost = 0 if match.exact else query.rule.cost(query.record.signature, record.signature)
     is_view = cost <= query.rule.bounds.of_views and query.has_certain_view(record.marks)
+    page = query.record
+    own_text = text_key(page.search, page.digest)
+    has_former_text = is_former_text(page.marks, record.marks, own_text)
+    is_known = is_view or has_former_text
     candidate = Candidate(
         match=match,
-        cost=0 if is_view else cost,
+        cost=0 if is_known else cost,
         is_view=is_view,
-        accepted=is_view or cost <= query.rule.limit,
+        has_former_text=has_former_text,
+        accepted=is_known or cost <= query.rule.limit,
         probe=_probe_that_meets(record, query),
         sibling=sibling,
     )
@@ -292,7 +300,9 @@ def _probe_that_meets(record: Record, query: Query) -> int | None:
 
 def _shares_exact_key(query: Query, record: Record) -> bool:
     """Return whether a record is found by an exact key of the page: see `marks.exact_keys`."""
-    own, its = (exact_keys(page.search, page.digest, page.marks) for page in (query.record, record))
+    page = query.record
+    own = sought_keys(page.search, page.digest, page.marks)
+    its = exact_keys(record.search, record.digest, record.marks)
     return any(key is not None and key == other for key, other in zip(own, its, strict=True))
 
 

@@ -2,8 +2,8 @@
 
 An index of siblings holds many pages whose texts hardly differ, so a search by text meets some of
 them and perhaps not the one that is copied. Records are therefore filed under exact keys as well:
-by their text; by site, name and lead picture; and by their address without its view. A store
-reads a bounded number of records for each.
+by their text; by site, name and lead picture; by their address without its view; and by the text of
+the page whose place they took. A store reads a bounded number of records for each.
 """
 
 from typing import Final, NamedTuple
@@ -25,20 +25,32 @@ class ExactKeys(NamedTuple):
     identity: int | None
     #: The address without its view.
     address: int | None
+    #: The text of a page whose place this one took.
+    former: int | None
+
+
+def text_key(search: int, digest: int) -> int:
+    """Return the key of a text.
+
+    Args:
+        search: The search bits of its page, 64 of them.
+        digest: The digest of the text, of 32 bits.
+    """
+    return digest << 8 ^ search >> 24
 
 
 def exact_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
-    """Return the exact keys of a page.
+    """Return the exact keys under which a page is filed.
 
     Args:
         search: The search bits of its record, 64 of them.
         digest: The digest of its record, of 32 bits.
         marks: The marks of its record.
     """
-    by_text = digest << 8 ^ search >> 24
+    by_text = text_key(search, digest)
     page = unpacked(marks)
     if page is None or page.address is None:
-        return ExactKeys(by_text, None, None)
+        return ExactKeys(by_text, None, None, None)
     address, content = page.address, page.content
     best = best_name(content.names)
     name = best.hash if best is not None else 0
@@ -46,4 +58,18 @@ def exact_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
     identity = None
     if name or lead:
         identity = (name ^ lead) << 8 | address.site & 0xFF
-    return ExactKeys(by_text, identity, address.path ^ address.parameters)
+    return ExactKeys(by_text, identity, address.path ^ address.parameters, address.former or None)
+
+
+def sought_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
+    """Return the exact keys under which the originals of a page may be filed.
+
+    The page looks for its own text among the former texts of others.
+
+    Args:
+        search: The search bits of its record, 64 of them.
+        digest: The digest of its record, of 32 bits.
+        marks: The marks of its record.
+    """
+    keys = exact_keys(search, digest, marks)
+    return keys if keys.address is None else keys._replace(former=keys.text)

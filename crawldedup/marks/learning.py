@@ -2,6 +2,9 @@
 
 If a page shows no picture and a copy of it does, a third page with another picture must conflict
 with the record from then on.
+
+A page that takes the place of another one, as the better copy, keeps the key of the other text:
+when that page is met again, it is known at once, however much the two texts differ.
 """
 
 from dataclasses import replace
@@ -36,3 +39,37 @@ def learned(marks: bytes, copy: bytes) -> bytes:
         data=content.data or other.data,
     )
     return marks if known == content else packed(replace(record, content=known))
+
+
+def succeeding(marks: bytes, replaced: bytes, text: int) -> bytes:
+    """Return the marks of a page that takes the place of another one as the better copy.
+
+    Args:
+        marks: The marks of the page.
+        replaced: The marks of the record whose place it takes.
+        text: The text key of that record.
+    """
+    page, its = unpacked(marks), unpacked(replaced)
+    if page is None or its is None or page.address is None or its.address is None:
+        return marks
+    if page.address.site != its.address.site:
+        return marks
+    heir = replace(page, address=replace(page.address, former=text))
+    return learned(packed(heir), replaced)
+
+
+def is_former_text(marks: bytes, record: bytes, text: int) -> bool:
+    """Return whether a page has the text of a page of its site whose place a record took.
+
+    Args:
+        marks: The marks of the page.
+        record: The marks of the record.
+        text: The text key of the page.
+    """
+    # Few records have a former text, which a look at the bytes tells.
+    if text.to_bytes(5, "big") not in record:
+        return False
+    page, its = unpacked(marks), unpacked(record)
+    if page is None or its is None or page.address is None or its.address is None:
+        return False
+    return its.address.former == text and its.address.site == page.address.site

@@ -13,10 +13,11 @@ Then those of the address, for a page that has one:
 
 - flags (1 byte); site, path and folder;
 - the names of the parameters (2 bytes) and the parameters; the views; the canonical address: each
-  if its flag is set. Another flag says that the views are proved.
+  if its flag is set. Another flag says that the views are proved;
+- the text key of a page whose place this one took, if its flag is set.
 
-A hash takes 3 bytes; those of names and pictures take 4, those of paths and parameters 5. All
-numbers are big-endian. The scripts for Redis read the same bytes.
+A hash takes 3 bytes; those of names and pictures take 4, those of paths and parameters 5, and so
+does a text key. All numbers are big-endian. The scripts for Redis read the same bytes.
 """
 
 from functools import lru_cache
@@ -32,7 +33,7 @@ from crawldedup.marks.values import (
 )
 
 _HAS_LEAD, _IS_LISTING, _HAS_TEXT, _HAS_LINKS, _HAS_NUMBERS = 1, 2, 4, 8, 16
-_HAS_PARAMETERS, _HAS_VIEWS, _HAS_CANONICAL, _IS_PROVED = 1, 2, 4, 8
+_HAS_PARAMETERS, _HAS_VIEWS, _HAS_CANONICAL, _IS_PROVED, _HAS_FORMER = 1, 2, 4, 8, 16
 LEAST_LINKS: Final = 3
 """Fewer links than these tell no page from another, but listings."""
 
@@ -95,6 +96,9 @@ def packed_address(marks: AddressMarks) -> bytes:
     if marks.canonical != marks.own_address:
         flags |= _HAS_CANONICAL
         body += marks.canonical.to_bytes(3, "big")
+    if marks.former:
+        flags |= _HAS_FORMER
+        body += marks.former.to_bytes(5, "big")
     return bytes((flags,)) + bytes(body)
 
 
@@ -175,7 +179,7 @@ def _address(data: bytes, start: int) -> tuple[AddressMarks, int]:
     """Return the marks of the address, and where they end."""
     flags = data[start]
     path = _number(data, start + 4, 5)
-    names = parameters = views = 0
+    names = parameters = views = former = 0
     at = start + 12
     if flags & _HAS_PARAMETERS:
         names = _number(data, at, 2)
@@ -188,6 +192,9 @@ def _address(data: bytes, start: int) -> tuple[AddressMarks, int]:
     if flags & _HAS_CANONICAL:
         canonical = _number(data, at, 3)
         at += 3
+    if flags & _HAS_FORMER:
+        former = _number(data, at, 5)
+        at += 5
     address = AddressMarks(
         site=_number(data, start + 1, 3),
         path=path,
@@ -197,5 +204,6 @@ def _address(data: bytes, start: int) -> tuple[AddressMarks, int]:
         views=views,
         canonical=canonical,
         is_proved=bool(flags & _IS_PROVED),
+        former=former,
     )
     return address, at

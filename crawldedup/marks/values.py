@@ -203,6 +203,8 @@ class AddressMarks:
             the home page, which means nothing.
         is_proved: Whether the site has proved that what `views` holds names views: see
             `crawldedup.hosts.views`. Always False without views.
+        former: The text key of the page whose place this one took as the better copy; 0 for none.
+            See `crawldedup.marks.learning.succeeding`.
     """
 
     site: int
@@ -213,6 +215,7 @@ class AddressMarks:
     views: int
     canonical: int
     is_proved: bool = False
+    former: int = 0
 
     @property
     def is_certain(self) -> bool:

@@ -19,15 +19,16 @@ Similarity only nominates: two contents of one site may share nearly all of thei
 whose marks conflict with those of the page (`Query.conflict_with`) is a sibling. It is passed over
 before anything else is decided, as if it had not been found, whether or not its digest is the same.
 Siblings fill the index with pages of nearly the same text, so records are also filed under up to
-three exact keys (`crawldedup.marks.exact_keys`). Beside the records in the ranges of a query, a
+four exact keys (`crawldedup.marks.exact_keys`). Beside the records in the ranges of a query, a
 store compares the 16 records that were added last under each exact key of the page. A record that
 counts a copy, or that its better copy replaces, learns from it the marks that it lacks
 (`crawldedup.marks.learning`); so does an unchanged revisit. A changed revisit brings its own marks.
 
 Views of one page at other addresses may share only half of their text. Where it is certain that the
 addresses differ in a view alone (`Query.has_certain_view`), a record up to the cost `of_views` of
-the rule counts as equal, and so does that of a thin page at any cost. The page is a `near`
-duplicate then.
+the rule counts as equal, and so does that of a thin page at any cost. So does, whatever it costs, a
+record that took the place of a page of this site with this text as the better copy
+(`crawldedup.marks.learning.is_former_text`). The page is a `near` duplicate then.
 
 A page can be remembered before its crawler has delivered it; until then it is pending. If the
 crawler dies first, the page is abandoned: it no longer makes other pages duplicates, and the next

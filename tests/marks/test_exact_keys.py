@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from crawldedup.marks.exact_keys import EXACT_KEY_BITS, ExactKeys, exact_keys
+from crawldedup.marks.exact_keys import EXACT_KEY_BITS, ExactKeys, exact_keys, sought_keys
 from crawldedup.marks.packing import packed
 from crawldedup.marks.values import (
     ALIAS,
@@ -39,12 +39,21 @@ def keys(content: ContentMarks = NAMED, address: AddressMarks | None = ADDRESS) 
 
 
 def test_they_are_made_of_text_name_and_address() -> None:
-    assert keys() == (0xABCDEF1200 ^ 0x1122334455, 0x8888888811, 0x7777777777)
-    assert all(key is not None and key < 1 << EXACT_KEY_BITS for key in keys())
+    filed = keys(address=replace(ADDRESS, former=0x9999999999))
+    assert filed == (0xABCDEF1200 ^ 0x1122334455, 0x8888888811, 0x7777777777, 0x9999999999)
+    assert all(key is not None and key < 1 << EXACT_KEY_BITS for key in filed)
+
+
+def test_a_page_looks_for_its_text_among_former_ones() -> None:
+    marks = packed(Marks(NAMED, ADDRESS))
+    sought = sought_keys(0x1122_3344_5566_7788, 0xABCDEF12, marks)
+    assert sought == keys()._replace(former=keys().text)
+    assert sought_keys(0, 1, b"") == exact_keys(0, 1, b"")
 
 
 def test_without_an_address_only_the_text_is_left() -> None:
-    assert exact_keys(0, 1, b"") == keys(address=None)._replace(text=1 << 8) == (256, None, None)
+    bare = keys(address=None)._replace(text=1 << 8)
+    assert exact_keys(0, 1, b"") == bare == (256, None, None, None)
 
 
 def test_the_lead_picture_is_part_of_the_name_or_stands_for_it() -> None:

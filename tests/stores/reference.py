@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from crawldedup.marks.exact_keys import MOST_PER_KEY, exact_keys
-from crawldedup.marks.learning import learned
+from crawldedup.marks.exact_keys import MOST_PER_KEY, exact_keys, sought_keys, text_key
+from crawldedup.marks.learning import is_former_text, learned, succeeding
 from crawldedup.marks.relation import Conflict
 from crawldedup.search.plan import STORED_BITS
 from crawldedup.stores.anchors import MOST_HOLDERS, AnchorQuery, Holders
@@ -137,6 +137,9 @@ class ReferenceStore:
         replaces = all(pages[number][0].rank > query.record.rank for number in accepted)
         if replaces:
             marks = learned(query.record.marks, page.marks)
+            if page.digest != query.record.digest:
+                former = text_key(page.search, page.digest)
+                marks = succeeding(query.record.marks, page.marks, former)
             better = replace(query.record, copies=counted.copies, marks=marks)
             self._add(replace(query, record=better), [*removed, nearest], place)
         else:
@@ -274,7 +277,7 @@ class ReferenceStore:
                 for table, key in enumerate(self.layout.keys(page.search))
             )
         }
-        own = exact_keys(query.record.search, query.record.digest, query.record.marks)
+        own = sought_keys(query.record.search, query.record.digest, query.record.marks)
         keys = [exact_keys(page.search, page.digest, page.marks) for page in pages]
         for kind, key in enumerate(own):
             if key is not None:
@@ -320,11 +323,14 @@ class ReferenceStore:
 
     def _costs(self, query: Query, places: list[int]) -> list[tuple[int, int]]:
         costs = []
+        record = query.record
+        text = text_key(record.search, record.digest)
         for place in places:
             page = self._index.pages[place][0]
             cost = query.rule.cost(query.record.signature, page.signature)
             is_view = cost <= query.rule.bounds.of_views and query.has_certain_view(page.marks)
-            if page.digest == query.record.digest or is_view:
+            is_former = is_former_text(record.marks, page.marks, text)
+            if page.digest == record.digest or is_view or is_former:
                 costs.append((0, place))
             elif not query.exact_only:
                 costs.append((cost, place))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crawldedup.marks.exact_keys import MOST_PER_KEY
+from crawldedup.marks.exact_keys import MOST_PER_KEY, text_key
 from crawldedup.marks.packing import packed, packed_content, unpacked
 from crawldedup.marks.relation import Conflict
 from crawldedup.marks.values import (
@@ -22,7 +22,7 @@ from crawldedup.marks.values import (
     Marks,
     Name,
 )
-from crawldedup.stores.contract import Answer, Query, Record, Retention, Store
+from crawldedup.stores.contract import DIGEST_MASK, Answer, Query, Record, Retention, Store
 from crawldedup.verdict import Kind
 from tests.stores.backends import Clock
 from tests.stores.pages import (
@@ -74,6 +74,15 @@ def unprobed(page: Page, url: str = D, shown: bytes = b"", **values: Any) -> Que
 def filed(store: Store, page: Page, shown: bytes = b"") -> set[str]:
     """The pages that exact keys find for a page."""
     return {record.url for record in found(store, unprobed(page, shown=shown))}
+
+
+def heir(shown: bytes, former: Page) -> bytes:
+    """The marks of a page that took the place of one with this text."""
+    read = unpacked(shown)
+    assert read is not None
+    assert read.address is not None
+    text = text_key(former.search, former.digest & DIGEST_MASK)
+    return packed(replace(read, address=replace(read.address, former=text)))
 
 
 def with_digest(page: Page, digest: int) -> Page:
@@ -365,7 +374,7 @@ class TestCertainViews:
         answer = ask(store, page, B, view(8), rank=1)
         assert (told(answer)[:2], answer.replaces) == ((Kind.NEAR_DUPLICATE, A), True)
         assert store.remembered([name_of(A)], FOR_EVER) == [None]
-        assert kept(store, B).marks == view(8)
+        assert kept(store, B).marks == heir(view(8), other)
 
     def test_a_revisit_is_compared_with_itself(self, store: Store, page: Page) -> None:
         other = page_at_cost(page, query(page, "").rule.bounds.of_views)
@@ -400,7 +409,7 @@ class TestLearning:
         ask(store, page, A, pictured(1, 1), rank=1)
         better = ask(store, near_page(page), B, named(2, 2))
         assert (told(better)[:2], better.replaces) == ((Kind.NEAR_DUPLICATE, A), True)
-        assert kept(store, B).marks == named(2, 2, pictures=(1,), has_lead=True)
+        assert kept(store, B).marks == heir(named(2, 2, pictures=(1,), has_lead=True), page)
         assert told(ask(store, page, C, pictured(3, 2))) == (Kind.NEW, B, Conflict.PICTURE)
 
     def test_an_unchanged_revisit_teaches_and_a_changed_one_brings_its_own(
@@ -424,6 +433,57 @@ class TestLearning:
             assert answer.changed == (number == 2)
         assert kept(store, A).marks == shown[2]
         assert kept(store, A).copies == 0
+
+
+class TestFormerTexts:
+    """A page whose place a better copy took is known again, however much the two differ."""
+
+    @pytest.fixture
+    def other(self, store: Store, page: Page) -> Page:
+        """The text of the first page, at A, whose place a view of it has taken at B."""
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        ask(store, other, A, view(7), rank=2)
+        assert ask(store, page, B, view(8), rank=1).replaces
+        return other
+
+    def test_the_page_is_a_copy_of_what_took_its_place(self, store: Store, other: Page) -> None:
+        # As far as the addresses say, nothing is certain.
+        again = ask(store, other, C, view(9, is_proved=False), rank=2)
+        assert told(again)[:2] == (Kind.NEAR_DUPLICATE, B)
+        assert filed(store, other, view(9, is_proved=False)) == {B}
+
+    def test_another_text_is_none(self, store: Store, other: Page) -> None:
+        changed = with_digest(other, other.digest ^ 1)
+        assert told(ask(store, changed, C, view(9, is_proved=False)))[0] is Kind.NEW
+
+    def test_marks_decide_as_always(self, store: Store, other: Page) -> None:
+        sibling = view(9, 2, is_proved=False)
+        assert told(ask(store, other, C, sibling)) == (Kind.NEW, B, Conflict.NAME)
+
+    def test_other_sites_have_their_own(self, store: Store, other: Page) -> None:
+        assert filed(store, other, marks(3, site=2)) == filed(store, other) == set()
+        assert filed(store, other, marks(3)) == {B}
+
+    def test_a_changed_page_has_none(self, store: Store, page: Page, other: Page) -> None:
+        assert ask(store, near_page(page), B, view(8)).changed
+        assert kept(store, B).marks == view(8)
+        assert filed(store, other, view(9, is_proved=False)) == set()
+
+    def test_an_unchanged_one_keeps_it(self, store: Store, page: Page, other: Page) -> None:
+        assert not ask(store, page, B, view(8)).changed
+        assert filed(store, other, view(9, is_proved=False)) == {B}
+
+    def test_thin_pages_have_them_too(self, store: Store, rng: np.random.Generator) -> None:
+        first, second = thin_page(rng), thin_page(rng)
+        ask(store, first, A, view(7), rank=2)
+        assert ask(store, second, B, view(8), rank=1).replaces
+        again = ask(store, first, C, view(9, is_proved=False), rank=2)
+        assert told(again)[:2] == (Kind.NEAR_DUPLICATE, B)
+
+    def test_an_exact_copy_needs_none(self, store: Store, page: Page) -> None:
+        ask(store, page, A, view(7), rank=2)
+        assert ask(store, page, B, view(8), rank=1).replaces
+        assert kept(store, B).marks == view(8)
 
 
 class TestExactKeys:
@@ -529,8 +589,9 @@ class TestFiling:
         assert ask(store, near, B, pictured(2, 3)).replaces
         assert filed(store, near, named(3, 1)) == {B}
         assert filed(store, page) == set()
-        # It has learned its name from the page that it replaces.
-        assert kept(store, B).marks == named(2, 1, pictures=(3,), has_lead=True)
+        # It has learned its name from the page that it replaces, and keeps the key of its text.
+        assert kept(store, B).marks == heir(named(2, 1, pictures=(3,), has_lead=True), page)
+        assert filed(store, page, named(5, 1)) == {B}
         assert filed(store, page, named(3, 1, pictures=(3,), has_lead=True)) == {B}
 
     def test_changed(self, store: Store, page: Page) -> None:

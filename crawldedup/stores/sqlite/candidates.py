@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crawldedup.marks.exact_keys import ExactKeys, exact_keys
+from crawldedup.marks.exact_keys import ExactKeys, sought_keys
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import KEY_BITS, STORED_BITS
 from crawldedup.stores.contract import Query
@@ -203,7 +203,7 @@ def _hits_of_batch(
     index: SqliteIndex, batch: Sequence[Query], places: Sequence[int]
 ) -> dict[int, list[ExactHits]]:
     """Read what the file has under the exact keys of queries, by their places."""
-    keys_of = {place: exact_keys_of(batch[place]) for place in places}
+    keys_of = {place: _sought_keys_of(batch[place]) for place in places}
     hits: dict[int, list[ExactHits]] = {place: [] for place in places}
     for table in range(len(ExactKeys._fields)):
         keys = {keys[table] for keys in keys_of.values()}
@@ -228,10 +228,10 @@ def _pairs_of(exact_hits: dict[int, list[ExactHits]]) -> Ints:
     )
 
 
-def exact_keys_of(query: Query) -> ExactKeys:
-    """Return the exact keys of a query's page."""
+def _sought_keys_of(query: Query) -> ExactKeys:
+    """Return the exact keys under which a query looks for its originals."""
     record = query.record
-    return exact_keys(record.search, record.digest, record.marks)
+    return sought_keys(record.search, record.digest, record.marks)
 
 
 def single_candidates(index: SqliteIndex, query: Query) -> list[Candidate]:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from crawldedup.marks.learning import learned
+from crawldedup.marks.exact_keys import text_key
+from crawldedup.marks.learning import learned, succeeding
 from crawldedup.stores.contract import (
     MAX_EVICTED,
     MAX_FREED,
@@ -207,10 +208,15 @@ class BatchDecision:
         counted = self._with_copy(nearest)
         text = self._text_for(query, nearest)
         self._remove_undelivered([*comparison.abandoned, nearest])
-        marks = learned(query.record.marks, nearest.marks)
+        kind = _kind_of_copy(query, nearest)
+        if kind is Kind.EXACT_DUPLICATE:
+            marks = learned(query.record.marks, nearest.marks)
+        else:
+            former = text_key(nearest.search, nearest.digest)
+            marks = succeeding(query.record.marks, nearest.marks, former)
         self._add(place, replace(query.record, marks=marks), copies=counted.copies)
         return Answer(
-            kind=_kind_of_copy(query, nearest),
+            kind=kind,
             record=counted.record(text),
             changed=False,
             pages=self._index.pages,

@@ -7,6 +7,8 @@ So the marks of a candidate are compared only if it matters whether that is a si
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from crawldedup.marks.exact_keys import text_key
+from crawldedup.marks.learning import is_former_text
 from crawldedup.marks.packing import unpacked
 from crawldedup.marks.relation import Conflict
 from crawldedup.stores.contract import FEW, Query
@@ -38,7 +40,7 @@ class Resemblance:
         farthest = self._bounds.far if len(candidates) <= FEW else self._bounds.reach
         if query.exact_only:
             farthest = 0
-        compared = self._with_certain_views(candidates)
+        compared = self._with_known_copies(candidates)
         near = [candidate for candidate in compared if candidate.cost <= farthest]
         near.sort(key=_nearness)
         self._near = near
@@ -74,19 +76,26 @@ class Resemblance:
                 return Rejected(candidate.number)
         return Rejected(None)
 
-    def _with_certain_views(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Return the candidates, with certain views of the page as equal to it."""
-        own = unpacked(self._query.record.marks)
+    def _with_known_copies(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Return the candidates, with those as equal whose texts need not resemble the page's.
+
+        These are certain views of the page, and what took the place of a page with its text.
+        """
+        record = self._query.record
+        own = unpacked(record.marks)
         if own is None or own.address is None:
             return candidates
         path = own.address.path.to_bytes(5, "big")
-        return [
-            candidate._replace(cost=0)
+        text = text_key(record.search, record.digest)
+        compared = []
+        for candidate in candidates:
             # Most candidates are of other paths, which a look at the bytes rules out.
-            if path in candidate.marks and self._is_certain_view(candidate)
-            else candidate
-            for candidate in candidates
-        ]
+            is_view = path in candidate.marks and self._is_certain_view(candidate)
+            if is_view or is_former_text(record.marks, self._marks_of(candidate), text):
+                compared.append(candidate._replace(cost=0))
+            else:
+                compared.append(candidate)
+        return compared
 
     def _is_certain_view(self, candidate: Candidate) -> bool:
         if candidate.cost > self._bounds.of_views:

@@ -56,7 +56,7 @@ def filed(client: redis.Redis) -> dict[tuple[int, bytes], set[int]]:
     pages: dict[tuple[int, bytes], set[int]] = defaultdict(set)
     for name, members in redis_contents(client).items():
         table = name.split(b":")[-2]
-        if table in (b"k0", b"k1", b"k2"):
+        if table in (b"k0", b"k1", b"k2", b"k3"):
             for member, _ in members:
                 pages[int(table[1:]), member[:5]].add(int.from_bytes(member[5:], "big"))
     return dict(pages)

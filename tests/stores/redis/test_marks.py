@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from importlib import resources
 from random import Random
 from typing import Any, Final
@@ -10,8 +11,8 @@ from typing import Any, Final
 import pytest
 import redis
 
-from crawldedup.marks.exact_keys import ExactKeys, exact_keys
-from crawldedup.marks.learning import learned
+from crawldedup.marks.exact_keys import ExactKeys, exact_keys, sought_keys
+from crawldedup.marks.learning import is_former_text, learned, succeeding
 from crawldedup.marks.packing import MOST_BYTES, packed, packed_content, unpacked
 from crawldedup.marks.relation import Conflict, conflict, shown_conflict
 from crawldedup.marks.values import (
@@ -33,8 +34,13 @@ AT_ONCE: Final = 400
 DIGEST: Final = 0x01FE80FF
 SEARCH: Final = 0x0102_FF80_7F00_1234
 
-# It answers about each two of its arguments.
-KEYS: Final = [DIGEST.to_bytes(4, "big"), (SEARCH >> 24).to_bytes(5, "big")]
+# It answers about each three of its arguments: two pages, and the first one without a former text.
+FORMER: Final = 0x02_7F80_FF00
+KEYS: Final = [
+    DIGEST.to_bytes(4, "big"),
+    (SEARCH >> 24).to_bytes(5, "big"),
+    FORMER.to_bytes(5, "big"),
+]
 
 PRELUDE: Final = """
 local byte, sub, floor, char = string.byte, string.sub, math.floor, string.char
@@ -42,12 +48,15 @@ local min, max, concat = math.min, math.max, table.concat
 """
 QUESTIONS: Final = """
 local answers = {}
-for i = 1, #ARGV, 2 do
+for i = 1, #ARGV, 3 do
   local page, other = unpack_marks(ARGV[i]), unpack_marks(ARGV[i + 1])
   local shown = page and other and shown_conflict(page, other) or 0
   local keys = exact_keys(KEYS[2], KEYS[1], page)
   answers[#answers + 1] = {
-    conflict(page, other), shown, learned(ARGV[i], ARGV[i + 1]), keys[1], keys[2] or '', keys[3] or ''
+    conflict(page, other), shown, learned(ARGV[i], ARGV[i + 1]), keys[1], keys[2] or '', keys[3] or '', keys[4] or '',
+    sought_keys(KEYS[2], KEYS[1], page)[4] or '',
+    page and has_former(page, ARGV[i + 1], KEYS[3]) and 1 or 0,
+    succeeding(ARGV[i + 2], ARGV[i + 1], KEYS[3])
   }
 end
 return answers
@@ -110,6 +119,7 @@ def address_of(random: Random) -> AddressMarks:
         parameters=parameters,
         views=random.choice((0, 0, 6)),
         canonical=random.choice((own, own, 0, 77)),
+        former=random.choice((0, 0, 5, FORMER)),
     )
 
 
@@ -149,7 +159,18 @@ def expected(first: bytes, second: bytes) -> list[Any]:
         int(shown),
         learned(first, second),
         *packed_keys(exact_keys(SEARCH, DIGEST, first)),
+        packed_keys(sought_keys(SEARCH, DIGEST, first))[3],
+        int(is_former_text(first, second, FORMER)),
+        succeeding(without_former(first), second, FORMER),
     ]
+
+
+def without_former(marks: bytes) -> bytes:
+    """Return the marks of a page that is met now, which has taken no other's place yet."""
+    page = unpacked(marks)
+    if page is None or page.address is None:
+        return marks
+    return packed(replace(page, address=replace(page.address, former=0)))
 
 
 def packed_keys(keys: ExactKeys) -> list[bytes]:
@@ -167,7 +188,9 @@ def ask(redis_server: RedisServer) -> Any:
     def ask(pairs: list[tuple[bytes, bytes]]) -> list[Any]:
         answers: list[Any] = []
         for start in range(0, len(pairs), AT_ONCE):
-            arguments = [marks for pair in pairs[start : start + AT_ONCE] for marks in pair]
+            arguments: list[bytes] = []
+            for first, second in pairs[start : start + AT_ONCE]:
+                arguments += first, second, without_former(first)
             answers += rule(KEYS, arguments)
         return answers
 

@@ -104,7 +104,11 @@ end
 
 local copies = replaces and copies_of(match[3]) + 1 or 0
 local added = head_of(now, now, copies, 0, crawler) .. question.body
-if replaces then added = with_marks(added, learned(question.marks, marks_of(match[3]))) end
+if replaces and status == EXACT then
+  added = with_marks(added, learned(question.marks, marks_of(match[3])))
+elseif replaces then
+  added = with_marks(added, succeeding(question.marks, marks_of(match[3]), exact_keys_of(match[3])[1]))
+end
 local page = add(keys, added)
 if text ~= '' then keep_text(page, text) end
 call('HSET', META, 'pages', meta.pages, 'next', meta.next)

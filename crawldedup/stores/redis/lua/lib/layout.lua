@@ -8,7 +8,8 @@
 --   <e>:t<n>:<b>    sorted set: one bucket of permuted table n; member = 5 bytes of key .. 4 bytes of page number
 --   <e>:f<n>:<d>    string: the filter of table n for buckets of depth d; a bit for each part that holds a key
 --   <e>:u:<b>       sorted set: one bucket of the URL table, members alike
---   <e>:k<n>:<b>    sorted set: one bucket of a table of exact keys, members alike; n is 0 for digests, 1 for names, 2 for addresses
+--   <e>:k<n>:<b>    sorted set: one bucket of a table of exact keys, members alike; n is 0 for digests, 1 for names, 2 for addresses,
+--                   3 for former texts
 --   <e>:r:<n>       list: records of the pages 512 n .. 512 n + 511; an empty one is a removed page
 --   <e>:x:<page>    string: the text of a page, compressed, if texts are kept
 --   <e>:a:<b>       hash: one bucket of the anchors of paragraphs; field = 5 bytes, value = pages, 5 bytes each
@@ -28,7 +29,7 @@ local RECORDS_A_LIST = 512
 local LEASE_SECONDS = 120
 local FEW = 16            -- compared pages: see `FEW` in stores/contract.py
 local MOST_PER_KEY = '16' -- pages to compare for an exact key: see `MOST_PER_KEY` in marks/exact_keys.py
-local EXACT_TABLES = {'k0', 'k1', 'k2'}
+local EXACT_TABLES = {'k0', 'k1', 'k2', 'k3'}
 local HEAD = 36           -- bytes of a record before the signature: see records.lua
 local signature_end = HEAD -- of every record; scripts that look behind the signature set it
 local byte, sub, floor, char, concat = string.byte, string.sub, math.floor, string.char, table.concat

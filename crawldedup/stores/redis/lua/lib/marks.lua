@@ -2,7 +2,8 @@
 -- marks; `relation.py`, `learning.py` and `exact_keys.py` beside it decide as these functions do.
 -- They are in a function of their own, for the reason that `script_text` in scripts.py gives.
 
-local unpack_marks, shown_conflict, conflict, are_certain_views, learned, exact_keys = (function()
+local unpack_marks, shown_conflict, conflict, are_certain_views, has_former, learned, succeeding, exact_keys,
+  sought_keys = (function()
 
 local band, bxor = bit.band, bit.bxor
 local NOTHING = '\0\0\0\0\0' -- the hash of what a page does not have
@@ -52,7 +53,9 @@ local function address_of(page)
   if band(flags, 2) > 0 then address.views, at = short_at(bytes, at), at + 3 end
   address.is_certain = address.views == '' or band(flags, 8) > 0
   address.own = mixed(address.path, address.parameters)
-  address.canonical = band(flags, 4) > 0 and short_at(bytes, at) or sub(address.own, 3)
+  address.canonical = sub(address.own, 3)
+  if band(flags, 4) > 0 then address.canonical, at = short_at(bytes, at), at + 3 end
+  address.former = band(flags, 16) > 0 and sub(bytes, at, at + 4)
   page.address = address
   return address
 end
@@ -283,6 +286,26 @@ local function learned(marks, copy)
     .. sub(marks, page.ending)
 end
 
+-- Return the marks of a page that takes the place of a record of its site as the better copy. The page never has a former
+-- text itself; `text` is the text key of the record.
+local function succeeding(marks, replaced, text)
+  local page, other = unpack_marks(marks), unpack_marks(replaced)
+  if not page or not other or not page.has_address or not other.has_address
+    or address_of(page).site ~= address_of(other).site then return marks end
+  local flags = page.ending
+  local heir = sub(marks, 1, flags - 1) .. char(bit.bor(byte(marks, flags), 16)) .. sub(marks, flags + 1) .. text
+  return learned(heir, replaced)
+end
+
+-- Return true if a page with this text key has the text of a page of its site whose place a record with these marks took.
+local function has_former(page, marks, text)
+  if not page.has_address or not string.find(marks, text, 1, true) then return false end
+  local other = unpack_marks(marks)
+  if not other.has_address then return false end
+  local its = address_of(other)
+  return its.former == text and its.site == address_of(page).site
+end
+
 -- Return the hash of what a page is called above all; nil if it has no name.
 local function best_name(page)
   local names = page.names
@@ -294,16 +317,23 @@ local function best_name(page)
   end
 end
 
--- Return the exact keys of a page, five bytes each: by text, by site, name and lead picture, by address. False for those
--- that it does not have. `search` are the first five bytes of its search bits.
+-- Return the exact keys of a page, five bytes each: by text, by site, name and lead picture, by address, by the former text.
+-- False for those that it does not have. `search` are the first five bytes of its search bits.
 local function exact_keys(search, digest, page)
   local by_text = mixed(digest .. '\0', search)
-  if not page or not page.has_address then return {by_text, false, false} end
+  if not page or not page.has_address then return {by_text, false, false, false} end
   local address, name = address_of(page), best_name(page)
   local lead = page.has_lead and name_at(page.bytes, page.pictures)
   local identity = name and lead and mixed(name, lead) or name or lead
-  return {by_text, identity and identity .. sub(address.site, 3) or false, address.own}
+  return {by_text, identity and identity .. sub(address.site, 3) or false, address.own, address.former}
 end
 
-return unpack_marks, shown_conflict, conflict, are_certain_views, learned, exact_keys
+-- Return the exact keys under which the originals of a page may be filed: it looks for its own text among former ones.
+local function sought_keys(search, digest, page)
+  local keys = exact_keys(search, digest, page)
+  keys[4] = keys[3] and keys[1]
+  return keys
+end
+
+return unpack_marks, shown_conflict, conflict, are_certain_views, has_former, learned, succeeding, exact_keys, sought_keys
 end)()

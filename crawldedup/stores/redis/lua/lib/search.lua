@@ -194,7 +194,8 @@ end
 
 -- Add the pages that are filed under an exact key of the question, those that were added last.
 local function add_exact(question, pages)
-  local is_known, keys = {}, exact_keys(sub(question.body, 1, 5), question.digest, question.shown)
+  local is_known, keys = {}, sought_keys(sub(question.body, 1, 5), question.digest, question.shown)
+  question.text_key = keys[1]
   for i = 1, #pages do is_known[pages[i]] = true end
   for i = 1, #keys do
     local key = keys[i]
@@ -213,10 +214,13 @@ local function is_nearer(a, b)
   return a[1] < b[1]
 end
 
--- Return the cost of a record, or nil above `most`: 0 for the same text, and for a certain view that is similar enough.
+-- Return the cost of a record, or nil above `most`: 0 for the same text, for one that took the place of a page with the text,
+-- and for a certain view that is similar enough.
 local function cost_of_record(question, record, most)
   if digest_of(record) == question.digest then return 0 end
-  local is_view = question.shown and are_certain_views(question.shown, marks_of(record), question.proved_views)
+  local shown, marks = question.shown, question.shown and marks_of(record)
+  if shown and has_former(shown, marks, question.text_key) then return 0 end
+  local is_view = shown and are_certain_views(shown, marks, question.proved_views)
   if is_view and cost_of(question.own, record, HEAD + 1, question.costs, question.of_views) then return 0 end
   return question.exact_only == 0 and cost_of(question.own, record, HEAD + 1, question.costs, most) or nil
 end
