@@ -66,9 +66,6 @@ def is_former_text(marks: bytes, record: bytes, text: int) -> bool:
         record: The marks of the record.
         text: The text key of the page.
     """
-    # Few records have a former text, which a look at the bytes tells.
-    if text.to_bytes(5, "big") not in record:
-        return False
     page, its = unpacked(marks), unpacked(record)
     if page is None or its is None or page.address is None or its.address is None:
         return False

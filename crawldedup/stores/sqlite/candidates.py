@@ -27,6 +27,7 @@ NEVER: Final = 1 << 40  # the cost of what no rule accepts
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
 _BATCH: Final = MAX_PAGES  # plus the place of a query in its batch
 _PAIR_SHIFT: Final = 32  # more bits than `_BATCH` and a place have
+_FIRST_RANGES: Final = 12  # that are read of a crowd at first; then twice as many, and so on
 
 # A range is given by the key in its middle. As the width of a range is a power of 2, the last bit
 # that is 1 in that key tells the width.
@@ -272,10 +273,13 @@ def _pages_in_ranges(index: SqliteIndex, query: Query) -> list[int]:
         passing = passing[np.lexsort((keys.keys[passing], keys.ranges[passing]))]
     # If there are too many pages, those whose keys cost least are compared, and among equals the
     # first.
-    least_cost: dict[int, int] = {}
-    for page, cost in zip(keys.pages[passing].tolist(), key_costs[passing].tolist(), strict=True):
-        least_cost[page] = min(cost, least_cost.get(page, cost))
-    return sorted(least_cost, key=least_cost.__getitem__)[: query.max_candidates]
+    pages, first_at, page_of_key = np.unique(
+        keys.pages[passing], return_index=True, return_inverse=True
+    )
+    least_cost = np.full(len(pages), NEVER)
+    np.minimum.at(least_cost, page_of_key, key_costs[passing])
+    cheapest: list[int] = pages[np.lexsort((first_at, least_cost))].tolist()
+    return cheapest[: query.max_candidates]
 
 
 def _ranges_of(batch: Sequence[Query], places: Sequence[int]) -> _Ranges:
@@ -296,10 +300,17 @@ def _signed(keys: ArrayLike) -> Ints:
     return (np.asarray(keys, np.uint64) ^ SIGN).view(np.int64)
 
 
-def _by_table(index: SqliteIndex, ranges: _Ranges) -> Iterator[_TableRanges]:
+def _by_table(index: SqliteIndex, ranges: _Ranges, start: int = 0) -> Iterator[_TableRanges]:
+    """Sort the ranges by their tables.
+
+    Args:
+        index: The index.
+        ranges: The ranges.
+        start: The position of the first range that these are, if they are a part of all ranges.
+    """
     for table, name in enumerate(index.key_tables):
         positions = np.flatnonzero(ranges.tables == table)
-        yield _TableRanges(name, positions, str(ranges.middles[positions].tolist()))
+        yield _TableRanges(name, positions + start, str(ranges.middles[positions].tolist()))
 
 
 def _keys_in_file(index: SqliteIndex, ranges: _Ranges, *, limit: int) -> _Keys | None:
@@ -323,13 +334,17 @@ def _keys_near_probes(index: SqliteIndex, ranges: _Ranges, own_keys: Ints, query
     """Return the keys nearest to the one that each range probes for, from the best ranges."""
     found: list[tuple[int, int]] = []
     offset = query.max_keys_per_side - 1
-    for table, own_key in zip(_by_table(index, ranges), own_keys.tolist(), strict=True):
-        positions = table.positions.tolist()
-        rows = index.db.execute(
-            _NEAR_PROBES.format(table.table_name), (own_key, table.middles, offset, offset)
-        )
-        for place_in_table, key in rows:
-            found.append((positions[place_in_table], key))
+    start, end = 0, _FIRST_RANGES
+    # A few ranges of a crowd hold all keys that may be read.
+    while start < len(ranges.middles) and len(found) < query.max_keys:
+        some = _Ranges(*(column[start:end] for column in ranges))
+        for table, own_key in zip(_by_table(index, some, start), own_keys.tolist(), strict=True):
+            positions = table.positions.tolist()
+            rows = index.db.execute(
+                _NEAR_PROBES.format(table.table_name), (own_key, table.middles, offset, offset)
+            )
+            found += [(positions[place_in_table], key) for place_in_table, key in rows]
+        start, end = end, 2 * end
     columns = np.array(sorted(found)[: query.max_keys], np.int64).reshape(-1, 2)
     keys = columns[:, 1]
     return _Keys(columns[:, 0], keys, keys & NUMBER_MASK)

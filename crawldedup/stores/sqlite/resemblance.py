@@ -86,21 +86,25 @@ class Resemblance:
         if own is None or own.address is None:
             return candidates
         path = own.address.path.to_bytes(5, "big")
-        text = text_key(record.search, record.digest)
-        compared = []
-        for candidate in candidates:
-            # Most candidates are of other paths, which a look at the bytes rules out.
-            is_view = path in candidate.marks and self._is_certain_view(candidate)
-            if is_view or is_former_text(record.marks, self._marks_of(candidate), text):
-                compared.append(candidate._replace(cost=0))
-            else:
-                compared.append(candidate)
-        return compared
+        text = text_key(record.search, record.digest).to_bytes(5, "big")
+        return [
+            candidate._replace(cost=0)
+            # Most candidates are of other paths and texts, which a look at the bytes rules out.
+            if (path in candidate.marks and self._is_certain_view(candidate))
+            or (text in candidate.marks and self._has_former_text(candidate))
+            else candidate
+            for candidate in candidates
+        ]
 
     def _is_certain_view(self, candidate: Candidate) -> bool:
         if candidate.cost > self._bounds.of_views:
             return False
         return self._query.has_certain_view(self._marks_of(candidate))
+
+    def _has_former_text(self, candidate: Candidate) -> bool:
+        record = self._query.record
+        text = text_key(record.search, record.digest)
+        return is_former_text(record.marks, self._marks_of(candidate), text)
 
     def _crowd(self) -> list[int]:
         """Return the costs that decide about the limit, which are those near the lowest one."""
