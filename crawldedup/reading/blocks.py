@@ -6,11 +6,12 @@ few elements that matter.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import accumulate, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
@@ -168,8 +169,11 @@ _WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
 _NAMED: Final = 5_000
 # Letters up to which noise is looked at all the same: a price may be named "promo".
 _SHORT_NOISE: Final = 100
-# Times that noise may be longer than the rest, to be believed before it is read.
-_BELIEVED: Final = 4
+# Times that what is called noise may be longer than the rest of the page, links left out.
+_BELIEVED: Final = 1.5
+_BELIEVED_IF_HIDDEN: Final = 4.0
+_LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
+_MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
 
 TextLine = tuple[
     str, int, int
@@ -184,6 +188,7 @@ class Blocks:
 
     What a block holds are the numbers from its own to before its end. `names` are what its
     attributes say of it. `links` are the links, and `media` the pictures, frames and players.
+    `content` has the `mem_id` of elements that hold most of the page, whatever they are called.
     """
 
     nodes: list[LexborNode]
@@ -194,6 +199,7 @@ class Blocks:
     lines: list[TextLine]
     links: list[LexborNode]
     media: list[LexborNode]
+    content: frozenset[int] = frozenset()
 
     def children(self, block: int) -> Iterator[int]:
         """Yield the direct children of a block."""
@@ -235,31 +241,68 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
 
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
-    """Walk a tree, but not into navigation, footers and what is named as noise or hidden, unless
-    that is the page.
+    """Walk a tree, but not into navigation, footers and what is named as noise or hidden.
+
+    Names and tags are evidence, no verdicts: an element that holds most of what the page says is
+    content, whatever it is called.
     """
-    blocks, noise = _walk(tree, _WITHOUT_CONTROLS, holders)
-    if noise and noise > _BELIEVED * sum([len(text) for text, _, _ in blocks.lines]):
-        blocks, _ = _walk(tree, _WITHOUT_CONTROLS, holders, believes_names=False)
+    blocks, left_out = _walk(tree, _WITHOUT_CONTROLS, holders)
+    rest = sum([len(text) - linked for text, linked, _ in blocks.lines])
+    content = _content_among(left_out, rest)
+    if content:
+        blocks, _ = _walk(tree, _WITHOUT_CONTROLS, holders | content)
+        blocks = replace(blocks, content=content)
     return blocks
+
+
+class _LeftOut(NamedTuple):
+    """An element that was left out for its name or its tag."""
+
+    node: LexborNode
+    letters: int
+    is_hidden: bool
+
+
+def _content_among(left_out: list[_LeftOut], rest: int) -> frozenset[int]:
+    """Return the `mem_id` of the elements that hold several times what the rest of the page says.
+
+    Elements of one tag and class count together, such as the replies to a question.
+
+    Args:
+        left_out: The elements that were left out.
+        rest: The letters of the rest, without links.
+    """
+    groups: dict[tuple[str, str, bool], list[_LeftOut]] = defaultdict(list)
+    for each in left_out:
+        name = (each.node.attributes.get("class") or "")[:_READ]
+        groups[each.node.tag or "", name, each.is_hidden].append(each)
+    content: set[int] = set()
+    for (_, _, is_hidden), group in groups.items():
+        most = max(rest * (_BELIEVED_IF_HIDDEN if is_hidden else _BELIEVED), _LEAST_CONTENT)
+        letters = sum([each.letters for each in group])
+        if letters > most and letters - sum([_linked(each.node) for each in group]) > most:
+            content.update([each.node.mem_id for each in group])
+    return frozenset(content)
+
+
+def _linked(node: LexborNode) -> int:
+    """Return how many letters of an element are those of links."""
+    return sum([len(link.text()) for link in node.css("a[href]")])
 
 
 # One loop over plain lists, with few looks at each node: a call for each would take as long again.
 def _walk(  # noqa: C901, PLR0915
     tree: LexborHTMLParser,
     does: list[int],
-    holders: set[int] | None = None,
-    *,
-    believes_names: bool = True,
-) -> tuple[Blocks, int]:
-    """Return the blocks of a tree, and the letters of the longest noise that was left out by its
-    name.
+    holders: Set[int] | None = None,
+) -> tuple[Blocks, list[_LeftOut]]:
+    """Return the blocks of a tree, and the elements that were left out for their names or tags.
 
     With `holders`, the names of blocks are read, and what is noise is left out.
     """
     body = tree.body
     if body is None:
-        return Blocks([], [], [], [], [], [], [], []), 0
+        return Blocks([], [], [], [], [], [], [], []), []
     nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Label.NOTHING]
     lines: list[TextLine] = []
     links_met: list[LexborNode] = []
@@ -267,7 +310,8 @@ def _walk(  # noqa: C901, PLR0915
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
     opened, roles = [body], [_BLOCK]
-    linked = links = block = longest_noise = 0
+    left_out: list[_LeftOut] = []
+    linked = links = block = 0
     short_noise, known = -1, len(does)
     node = body.first_child
     while node is not None or opened:
@@ -317,17 +361,19 @@ def _walk(  # noqa: C901, PLR0915
             name = Label.NOTHING
             if holders is not None:
                 if role == _BOILERPLATE and node.mem_id not in holders:
+                    letters = len(node.text())
+                    if letters > _SHORT_NOISE and len(left_out) < _MOST_LEFT_OUT:
+                        left_out.append(_LeftOut(node, letters, is_hidden=False))
                     node = node.next
                     continue
                 if len(nodes) < _NAMED:
                     name = label_of(node)
-                is_noise = name == Label.HIDDEN or (
-                    name == Label.NOISE and node.mem_id not in holders
-                )
+                is_noise = name in (Label.HIDDEN, Label.NOISE) and node.mem_id not in holders
                 # What is in short noise is no longer, and is not measured again.
-                if is_noise and believes_names and short_noise < 0:
+                if is_noise and short_noise < 0:
                     if (letters := len(node.text())) > _SHORT_NOISE:
-                        longest_noise = max(longest_noise, letters)
+                        if len(left_out) < _MOST_LEFT_OUT:
+                            left_out.append(_LeftOut(node, letters, name == Label.HIDDEN))
                         node = node.next
                         continue
                     short_noise = len(nodes)
@@ -343,7 +389,7 @@ def _walk(  # noqa: C901, PLR0915
         opened.append(node)
         roles.append(role)
         node = child
-    return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media), longest_noise
+    return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media), left_out
 
 
 def _end_line(lines: list[TextLine], pieces: list[str], linked: int, block: int) -> None:
