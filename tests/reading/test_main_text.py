@@ -318,3 +318,26 @@ def test_huge_pages_are_read(html: str) -> None:
     # With a rule of quadratic time, one of them takes minutes.
     page = HtmlPage(html)
     assert bool(main_text(page)) == bool(page.blocks.lines)
+
+
+SHARED = "The office on the quay keeps a list of boats, and reads it to all who ask. " * 3
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        '<article class="node node--promoted node--view-mode-full">{}</article>',
+        '<div class="post-7 hentry category-social-media">{}</div>',
+        '<div class="post tag-advertising">{}</div>',
+        '<footer id="transcript">{}</footer>',
+        "<aside>{}</aside>",
+        "<dialog open>{}</dialog>",
+        '<div role="navigation">{}</div>',
+    ],
+)
+def test_what_holds_most_of_a_page_is_content_whatever_it_is_called(frame: str) -> None:
+    page = f"<h1>News</h1><div class=side><p>{SHARED}</p></div>{frame.format(BODY)}"
+    assert "ferry" in text_of(page)
+    # Beside an article, it is what it is called.
+    article = f"<h1>News</h1><div class=text><p>{SHARED * 20}</p></div>"
+    assert "ferry" not in text_of(f"{article}{frame.format(f'<p>{TEASER}</p>')}")
