@@ -18,8 +18,10 @@ from crawldedup.hosts.lines import Lines, compare_loads, known_lines, merge_line
 from crawldedup.hosts.marks import (
     ChangingMarks,
     compare_marks,
+    meet_values,
     merge_marks,
     quiet_kinds,
+    without_changing,
 )
 from crawldedup.hosts.texts import ChangingTexts
 from crawldedup.hosts.views import (
@@ -148,6 +150,14 @@ class HostKnowledge:
             folder = folder_of(url)
             return quiet_kinds(self._folder_notes(folder.host, folder.undated).marks)
 
+    def steady_marks(self, url: str, marks: bytes) -> bytes:
+        """Return the packed marks of a page without those that are known to come and go there."""
+        if self._volatile is False:
+            return marks
+        with self._lock:
+            folder = folder_of(url)
+            return without_changing(marks, self._folder_notes(folder.host, folder.undated).marks)
+
     def are_proved(self, address: Address) -> bool:
         """Return whether the views in an address are proved, and their values recur."""
         with self._lock:
@@ -233,6 +243,8 @@ class HostKnowledge:
         load = _MarkedLoad(self._clock(), fingerprint)
         earlier = self._marked.get(name)
         put_last(self._marked, name, load, _MOST_PAGES)
+        notes = self._folder_notes(folder.host, folder.undated)
+        meet_values(notes.marks, name, fingerprint)
         if earlier is None or load.at - earlier.at > _MINUTES:
             return
         notes = self._host(folder.host).folder(folder.undated)
@@ -240,7 +252,8 @@ class HostKnowledge:
         compare_marks(notes.marks, name, fingerprint, earlier.fingerprint)
         for kind in sorted(quiet_kinds(notes.marks) - known):
             _log.info(
-                "crawldedup: the mark %r changes by itself below %r: it is not compared there",
+                "crawldedup: the mark %r changes by itself below %r: what comes and goes there "
+                "is not compared",
                 kind.partition(" ")[0],
                 f"{folder.host}/{folder.undated}"[:_LONGEST_SHOWN],
             )

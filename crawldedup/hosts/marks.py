@@ -2,13 +2,19 @@
 
 Two loads of one address within minutes show the same content, so a mark that conflicts between
 them says nothing about it. Marks are said to change in a folder if they did on three of its pages,
-and in more than a tenth of the loads that could be compared. From then on, they are left out of
-what is compared there, until they have been stable again.
+and in more than a tenth of the loads that could be compared, until they have been stable again.
+
+Even there, a mark is left out only if it is known to come and go: a picture or player that changed
+on two pages, a name that its page had beside another one, and a declared value that never recurs,
+such as a random number. So the pictures of a gallery still count beside four pages that show a
+random one of them each.
 
 Only the folder itself counts: nobody can have the marks of others left out. What a page says in its
 main text, and where its links lead, is never left out.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import mmh3
@@ -22,6 +28,7 @@ from crawldedup.marks.relation import (
     have_other_players,
 )
 from crawldedup.marks.values import ContentMarks, best_name
+from crawldedup.recent import put_last
 from crawldedup.search.decision import estimate_similarity
 
 NAME: Final = "name"
@@ -35,6 +42,7 @@ _MOST_LOADS: Final = 64
 """Beyond this many loads, older ones count half as much, so that marks can become stable again."""
 
 _MOST_KINDS: Final = 32  # of a folder
+_MOST_VALUES: Final = 128  # of a kind
 _COPY: Final = 0.9
 
 
@@ -45,6 +53,25 @@ class Changes(msgspec.Struct, array_like=True):
     conflicts: int = 0
     witnesses: set[str] = set()
     """What tells the pages apart where it was another one, three at most."""
+
+    values: dict[int, str] = {}
+    """The values that have come or gone, each with its page; with an empty text, if it was several.
+    """
+
+    recurring: int = 0
+    """How often a value was met on another page, too; only of data."""
+
+    def meet(self, value: int, witness: str) -> None:
+        """Note on which page a value was met."""
+        known = self.values.get(value, witness)
+        if known != witness:
+            self.recurring += bool(known)
+            witness = ""
+        put_last(self.values, value, witness, _MOST_VALUES)
+
+    def has_rotated(self, value: int) -> bool:
+        """Whether a value has come and gone on several pages."""
+        return self.values.get(value) == ""
 
     @property
     def are_frequent(self) -> bool:
@@ -84,13 +111,17 @@ def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: F
     if _are_alike(load, other):
         # It is the same page, perhaps under another name.
         is_conflict = have_other_names(content.names, its.names)
-        _note(changes, NAME, _hash_of(page), is_conflict=is_conflict)
+        best, other_best = best_name(content.names), best_name(its.names)
+        values = [name.hash for name in (best, other_best) if name is not None]
+        _note(changes, NAME, _hash_of(page), values if is_conflict else [])
     if not have_other_names(content.names, its.names):
         witness = _witness(content, page)
         if content.has_lead and its.has_lead:
-            _note(changes, PICTURE, witness, is_conflict=have_other_leads(content, its))
+            leads = [content.pictures[0], its.pictures[0]]
+            _note(changes, PICTURE, witness, leads if have_other_leads(content, its) else [])
         if content.players and its.players:
-            _note(changes, PLAYER, witness, is_conflict=have_other_players(content, its))
+            players = [*content.players, *its.players]
+            _note(changes, PLAYER, witness, players if have_other_players(content, its) else [])
         _compare_data(changes, witness, content, its)
 
 
@@ -111,7 +142,8 @@ def _compare_data(
     values = dict(other.data)
     for name, value in dict(content.data).items():
         if name in values:
-            _note(changes, kind_of_datum(name), witness, is_conflict=values[name] != value)
+            both = [value, values[name]]
+            _note(changes, kind_of_datum(name), witness, both if value != values[name] else [])
 
 
 def _are_alike(load: Fingerprint, other: Fingerprint) -> bool:
@@ -137,9 +169,25 @@ def kind_of_datum(name: int) -> str:
     return f"{DATA} {name:x}"
 
 
-def _note(changes: ChangingMarks, kind: str, witness: str, *, is_conflict: bool) -> None:
-    if kind in changes or (is_conflict and len(changes) < _MOST_KINDS):
-        changes.setdefault(kind, Changes()).add(witness, is_conflict=is_conflict)
+def _note(changes: ChangingMarks, kind: str, witness: str, conflicting: Sequence[int]) -> None:
+    """Note that two loads were compared, and the values in which they conflict."""
+    if kind not in changes and (not conflicting or len(changes) >= _MOST_KINDS):
+        return
+    known = changes.setdefault(kind, Changes())
+    known.add(witness, is_conflict=bool(conflicting))
+    for value in conflicting:
+        known.meet(value, witness)
+
+
+def meet_values(changes: ChangingMarks, page: str, load: Fingerprint) -> None:
+    """Note the declared values on a page that change on others: a random number does not recur."""
+    marks = unpacked(load.marks)
+    if marks is None or not changes:
+        return
+    for datum in marks.content.data:
+        known = changes.get(kind_of_datum(datum.name))
+        if known is not None:
+            known.meet(datum.value, _witness(marks.content, page))
 
 
 def quiet_kinds(changes: ChangingMarks) -> frozenset[str]:
@@ -147,24 +195,33 @@ def quiet_kinds(changes: ChangingMarks) -> frozenset[str]:
     return frozenset([kind for kind, known in changes.items() if known.are_frequent])
 
 
-def without_kinds(marks: bytes, kinds: frozenset[str]) -> bytes:
-    """Return the packed marks of a content without those of these kinds."""
-    page = unpacked(marks)
-    if not kinds or page is None:
+def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
+    """Return the packed marks of a content without those that are known to come and go."""
+    kinds = quiet_kinds(changes)
+    page = unpacked(marks) if kinds else None
+    if page is None:
         return marks
     content = page.content
-    is_quiet = PICTURE in kinds
-    kept = ContentMarks(
-        names=() if NAME in kinds else content.names,
-        pictures=() if is_quiet else content.pictures,
-        has_lead=content.has_lead and not is_quiet,
-        players=() if PLAYER in kinds else content.players,
-        data=tuple([datum for datum in content.data if kind_of_datum(datum.name) not in kinds]),
-        text=content.text,
-        links=content.links,
-        sketch=content.sketch,
-        is_listing=content.is_listing,
-        numbers=content.numbers,
+    names, pictures, players = content.names, content.pictures, content.players
+    best = best_name(names)
+    if NAME in kinds and best is not None and best.hash in changes[NAME].values:
+        names = ()
+    if PICTURE in kinds and content.has_lead and changes[PICTURE].has_rotated(pictures[0]):
+        pictures = ()
+    if PLAYER in kinds:
+        players = tuple([each for each in players if not changes[PLAYER].has_rotated(each)])
+    data = [
+        datum
+        for datum in content.data
+        if (kind := kind_of_datum(datum.name)) not in kinds or changes[kind].recurring
+    ]
+    kept = replace(
+        content,
+        names=names,
+        pictures=pictures,
+        has_lead=content.has_lead and bool(pictures),
+        players=players,
+        data=tuple(data),
     )
     return packed_content(kept)
 

@@ -17,6 +17,7 @@ from crawldedup.index.queries import TABLES, QueryBuilder, Subject
 from crawldedup.index.verdicts import TextOf, match_of, preview, verdict_of
 from crawldedup.key import Key
 from crawldedup.marks.exact_keys import exact_keys
+from crawldedup.marks.packing import unpacked
 from crawldedup.marks.reasons import reason_of
 from crawldedup.marks.relation import Conflict
 from crawldedup.marks.values import ShownMarks
@@ -149,10 +150,26 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
         explanation = replace(
             explanation,
             text=search.content.text,
-            marks=_marks_in_words(search.content.marks, index.hosts.quiet_at(page.url)),
+            marks=_marks_in_words(search.content.marks, _ignored_kinds(index, page, search)),
             left_out=search.content.left_out,
         )
     return explanation
+
+
+def _ignored_kinds(index: Index, page: Page, search: SearchResult) -> frozenset[str]:
+    """Return the kinds of marks that are ignored where a page stands: they come and go."""
+    own = unpacked(search.fingerprint.marks)
+    steady = unpacked(index.hosts.steady_marks(page.url, search.fingerprint.marks))
+    if own is None or steady is None:
+        return frozenset()
+    before, after = own.content, steady.content
+    gone = {
+        "name": before.names != after.names,
+        "picture": before.pictures != after.pictures,
+        "player": before.players != after.players,
+        "data": before.data != after.data,
+    }
+    return frozenset([kind for kind, is_gone in gone.items() if is_gone])
 
 
 def _marks_in_words(marks: ShownMarks | None, quiet: frozenset[str]) -> tuple[str, ...]:

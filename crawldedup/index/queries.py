@@ -13,7 +13,6 @@ import numpy as np
 
 from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.hosts.knowledge import HostKnowledge
-from crawldedup.hosts.marks import without_kinds
 from crawldedup.key import Key, salt_of
 from crawldedup.marks.address import Address
 from crawldedup.marks.packing import packed_address
@@ -315,7 +314,7 @@ def marks_of(
         return b""
     content = fingerprint.marks
     if hosts is not None:
-        content = without_kinds(content, hosts.quiet_at(page.url))
+        content = hosts.steady_marks(page.url, content)
     address = Address.of(page.url, page.identity)
     if address is None:
         return content

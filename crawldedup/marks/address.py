@@ -29,8 +29,12 @@ _SERVER_SESSION: Final = re.compile(r"phpsessid|jsessionid|aspsessionid\w*", re.
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 # What a link to a comment form or a cart adds to the address of the page it stands on.
 _ACTION: Final = re.compile(
-    r"replytocom|add-to-cart|add_to_wishlist|remove_item|share|like_comment|printable|"
-    r"print|print_?view|amp|pfstyle",
+    r"replytocom|add-to-cart|add_to_wishlist|remove_item|share|like_comment", re.IGNORECASE
+)
+# Whether a page is printed is a yes or no: other values name prints.
+_PRINT: Final = re.compile(r"printable|printer|print|print_?view|amp|pfstyle", re.IGNORECASE)
+_YES: Final = re.compile(
+    r"|0|1|y|n|t|f|yes|no|on|off|true|false|view|print|page|preview|full|amp|wp|html?|pdf|friendly",
     re.IGNORECASE,
 )
 _VIEW_VALUES: Final[dict[str, re.Pattern[str]]] = {
@@ -234,7 +238,7 @@ def _view_of(name: str, value: str) -> View | None:
     kind = name.lower()
     if _SERVER_SESSION.fullmatch(name):
         return View(kind, value)
-    if _ACTION.fullmatch(name):
+    if _ACTION.fullmatch(name) or (_PRINT.fullmatch(name) and _YES.fullmatch(value)):
         return View(kind)
     if _SESSION.fullmatch(name):
         return View(kind, value) if _TOKEN.fullmatch(value) else None

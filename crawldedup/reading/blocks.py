@@ -221,13 +221,13 @@ def totals(own: list[int], ends: list[int]) -> list[int]:
     return [before[end] - before[block] for block, end in enumerate(ends)]
 
 
-def holders_of_content(tree: LexborHTMLParser) -> set[int]:
+def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main") -> set[int]:
     """Return the `mem_id` of each element around a first heading, an article or <main>.
 
     A navigation that holds the article was never closed, so it is none.
     """
     marked: set[int] = set()
-    for node in tree.css("h1, article, main"):
+    for node in tree.css(content):
         outer = node.parent
         while outer is not None and outer.mem_id not in marked:
             marked.add(outer.mem_id)

@@ -59,10 +59,19 @@ def name_of(text: str) -> str:
 
 # Pictures and players
 
-_NO_PICTURE: Final = re.compile(
-    r"logo|icon|spacer|pixel|sprite|avatar|gravatar|blank|load(?:ing|er)|badge|flag|button|arrow|"
-    r"smil|emoji|tracking|captcha|qr-?code|placeholder|transparent|1x1"
+# What no page is about, whatever else the name of the file says.
+_NEVER_PICTURE: Final = re.compile(
+    r"spacer|pixel|sprites?|avatars?|gravatar|blank|loading|loader|smil(?:e|ey|ies|eys)|emojis?|"
+    r"tracking|captcha|placeholder|transparent"
 )
+# What decorates a page, unless the file has a number or a longer name: "logo-white", but not
+# "logo-design-1201".
+_DECORATION: Final = re.compile(
+    r"\w*(?:logos?|logotype|icons?)|flags?|badges?|buttons?|btn|arrows?|qr|qrcode"
+)
+_WORDS_OF_FILE: Final = re.compile(r"[^\W\d_]+")
+_LONG_NUMBER: Final = re.compile(r"\d{3}")
+_MOST_WORDS_OF_DECORATION: Final = 3
 _AD: Final = re.compile(
     r"(?:^|[./_-])(?:ads?|adserv\w*|doubleclick|googlesyndication|taboola|outbrain|criteo|"
     r"analytics|googletagmanager|facebook|recaptcha|consent)(?:[./_-]|$)",
@@ -86,11 +95,49 @@ _GENERIC: Final = re.compile(
 _PLAYER_SETTINGS: Final = _set("autoplay rel width height cb rnd mute muted controls")
 
 
+# What a server of pictures is told about their size and form.
+_PICTURE_SETTINGS: Final = _set(
+    "w h q width height quality fit crop auto format fm fmt dpr v ver version t ts time cb size "
+    "resize scale mode gravity bg blur sharpen strip maxwidth maxheight mw mh zoom type ext rev"
+)
+_SERVED: Final = re.compile(r"https?:|/|\.(?:jpe?g|png|webp|gif|avif)$", re.IGNORECASE)
+
+
 @lru_cache(maxsize=4096)
 def picture_name(source: str) -> str | None:
-    """Return the name of a picture without its size; None for logos, icons and the like."""
+    """Return the name of a picture without its size; None for logos, icons and the like.
+
+    A program that serves pictures names them in its query: as their addresses, or by numbers.
+    """
+    source = source[:_LONGEST_ADDRESS]
+    try:
+        parts = urlsplit(source)
+        query = parse_qsl(parts.query, max_num_fields=50) if parts.query else []
+    except ValueError:
+        return None
     name = file_name(source)
-    return None if name is None or _NO_PICTURE.search(name) else name
+    if query and not _FILE_ENDING.search(parts.path):
+        served = [value for _, value in query if _SERVED.search(value)]
+        if served:
+            name = file_name(served[0])
+        elif name is not None:
+            values = [
+                f"{parameter}={value}".lower()
+                for parameter, value in query
+                if parameter.lower() not in _PICTURE_SETTINGS and not is_view(parameter, value)
+            ]
+            name = "?".join([name, *sorted(values)])
+    return None if name is None or _is_decoration(name) else name
+
+
+def _is_decoration(name: str) -> bool:
+    """Return whether a picture is none that a page is about, by the name of its file."""
+    words = _WORDS_OF_FILE.findall(name.rpartition("/")[2])
+    if name.endswith("1x1") or any(_NEVER_PICTURE.fullmatch(word) for word in words):
+        return True
+    if len(words) > _MOST_WORDS_OF_DECORATION or _LONG_NUMBER.search(name):
+        return False
+    return any(_DECORATION.fullmatch(word) for word in words)
 
 
 def file_name(source: str) -> str | None:

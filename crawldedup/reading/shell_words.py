@@ -29,6 +29,32 @@ EXCUSE: Final = re.compile(
     r"warning)|old-?browsers?|ie-?(?:warning|message))(?:$|[\s_-])",
     re.IGNORECASE,
 )
+AROUND: Final = re.compile(
+    r"(?:^|\s|(?<!\bhas)(?<!\bwith)(?<!\bno)(?<!\bwithout)[_-])(?:cookies?\w*|consent|gdpr|ccpa|"
+    r"onetrust|usercentrics|didomi|banner|nav|navbar|navigation|(?:main|side|mobile|user)-?menu|"
+    r"(?:site|main|app|global)-?header|(?:site|page|main|app|global)-?footer|footer|top-?bar|"
+    r"toolbar|skip-?(?:link|nav|to-?\w+)|sr-only|screen-?reader\w*|visually-?hidden|newsletter|"
+    r"modal|popup|copyright)(?:$|[\s_-])",
+    re.IGNORECASE,
+)
+"""Matches the names of what a site has around the content of each page."""
+SLOT: Final = re.compile(
+    r"(?:^|[\s_-])(?:comments?\w*|disqus\w*|(?:google-?)?maps?|map-?(?:canvas|box)|gpt|ads?|"
+    r"ad-?(?:slot|container|unit|place\w*)|adverts?|advertisements?|sponsor\w*|widgets?|island|chat\w*|"
+    r"share|social|related|recommend\w*|reviews?|captcha|recaptcha|portals?|overlay|backdrop|toasts?|"
+    r"tooltips?|notifications?|alerts?|errors?|messages?|lightbox|player|back-?to-?top|clear(?:fix)?|"
+    r"spacer)(?:$|[\s_-])|^(?:adsbygoogle|dsq-)|captcha",
+    re.IGNORECASE,
+)
+"""Matches the names of elements that may be empty on a page with content."""
+CHOICES: Final = tags("checkbox radio submit button reset image")
+FAILED: Final = re.compile(
+    r"\b(?:40[0-9]|410|429|50[0-4])\b|not found|error|denied|forbidden|unavailable|expired|"
+    r"no results|blocked|maintenance|fehler|nicht gefunden|introuvable|erreur|no encontrad|"
+    r"non trovat|não encontrad|не найден|ошибка|エラー|見つかりません|未找到|错误",
+    re.IGNORECASE,
+)
+"""Matches titles of errors, which are no names of sites."""
 LOADING: Final = re.compile(
     r"loading|initiali[sz]ing|starting up|(?:wird |werden )?geladen|lädt|chargement(?: en cours)?|"
     r"cargando|caricamento(?: in corso)?|carregando|a carregar|bezig met laden|laddar|laster inn|"

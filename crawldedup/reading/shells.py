@@ -11,8 +11,11 @@ The evidence is what a page is made of, and not the name of a framework:
 2. It has a script of its own in a file or a module, or one that names the mount point. Scripts for
    advertisements and statistics do not count.
 3. Whatever else it shows belongs to the shell: a splash screen, "Loading…", a request to enable
-   scripts, the name of the site. A single other line is content, and so is a heading, a form, a
-   picture, a film, three links, or a text in `<noscript>` that is about anything but scripts.
+   scripts, the name of the site, and what a site has around the content of each page, such as a
+   header, a navigation, a footer or a cookie banner. A single other line is content, and so is a
+   heading, a form, a picture, a film, three links, or a text in `<noscript>` that is about anything
+   but scripts. Beside a header and the like, the mount point has an id or another name, and is no
+   place for a map, comments or advertisements: other pages have those, too.
 4. Nothing tells it from the other pages of its site. Data that it declares does, and then it is
    compared like any other page. A title does not by itself, because most shells have one title for
    the whole site. A page with a title is compared if it also names its own address, or if the title
@@ -25,40 +28,32 @@ In doubt, a page is no shell and is checked like any other.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Final
 from urllib.parse import unquote, urljoin, urlsplit
-
-from selectolax.lexbor import LexborNode
 
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.marks.address import Address
 from crawldedup.marks.values import MOST_DATA, ShownMarks
 from crawldedup.reading import shell_words
-from crawldedup.reading.blocks import (
-    HEADINGS,
-    TEXT,
-    Blocks,
-    blocks_of,
-    elements_around,
-    kind_of,
-    kinds_of,
-    tags,
-)
+from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_of, kind_of
 from crawldedup.reading.html import HtmlPage
-from crawldedup.reading.mark_words import link_target, picture_name, player_name, words_of
+from crawldedup.reading.mark_words import words_of
+from crawldedup.reading.shell_elements import Elements, elements_of, is_called
 from crawldedup.scope import site_of
 
 SHELL: Final = "shell"
 """The reason of the `PageError` for a shell."""
 
-# A shell is small, but for the text of its scripts. What exceeds one of these is none.
+# A shell is small, but for its scripts and what is around it. What exceeds one of these is none.
 _MOST_WORDS: Final = 80
 _MOST_LETTERS: Final = 1_000
 _MOST_LINES: Final = 12
-_MOST_ELEMENTS: Final = 600
-_MOST_LINKS: Final = 2
+_MOST_WORDS_IN_ALL: Final = 400
+_MOST_LETTERS_IN_ALL: Final = 5_000
+_MOST_LINES_IN_ALL: Final = 200
+_MOST_LINES_READ: Final = 60
+"""Lines without navigation and footers, unless these are most of the page."""
 _MOST_NOSCRIPT: Final = 100
 """Words in `<noscript>`, where it asks for scripts."""
 
@@ -73,34 +68,14 @@ _MOST_PARTS: Final = 40
 _MOST_NOTES: Final = 10
 _LONGEST_PROGRAMS: Final = 200_000
 _LONGEST_NOSCRIPT: Final = 5_000
-_LONGEST_LABEL: Final = 150
 _LONGEST_ATTRIBUTE: Final = 2_000
 
 # What a line of text is.
-_CONTENT, _OF_SHELL, _IN_MOUNT = range(3)
+_CONTENT, _OF_SHELL, _NUMBER, _SITE, _TITLE, _AROUND, _IN_MOUNT = range(7)
 
-_BODY: Final = kind_of("body")
-_LINK: Final = kind_of("a")
-_PICTURE: Final = kind_of("img")
-_SVG: Final = kind_of("svg")
-_PROGRAMS: Final = kinds_of(tags("script style template link meta base title noscript"))
-_FIELDS: Final = kinds_of(tags("input select textarea"))
-_WITH_SOURCE: Final = kinds_of(tags("img iframe frame video audio source embed object"))
-_SOURCES: Final = ("src", "data-src", "data")
-_NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
-# All other tags may be mount points: `<div>`, `<main>`, `<canvas>`, and a site's own ones.
-_NO_CONTAINERS: Final = kinds_of(
-    tags("""
-    a abbr acronym address applet area aside audio b base bdi bdo big blockquote body br button
-    caption center cite code col colgroup data datalist dd del details dfn dialog dir dl dt
-    em embed fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 header
-    hgroup hr i iframe img input ins kbd label legend li link map mark marquee menu meta meter nav
-    nobr noscript object ol optgroup option output p param picture pre progress q rp rt ruby s samp
-    script search select slot small source span strike strong style sub summary sup svg table tbody
-    td template textarea tfoot th thead time title tr track tt u ul var video wbr
-    """)
-)
-
+_DIGIT: Final = re.compile(r"\d")
+_FIRST_HEADING: Final = kind_of("h1")
+_BETWEEN_NAMES: Final = re.compile(r"\s+[-–—:~/]\s+|\s*[|·•»«]\s*")
 _UNFINISHED: Final = ("…", "...")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _TELLING: Final = re.compile(r"\d{2,}|(?=.*[^\W\d_])\w{4,}|[^\x00-\x7f]+")
@@ -172,14 +147,14 @@ def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
         text: What was read as its main text.
         url: Its URL, or "".
     """
-    if len(text) > _MOST_LETTERS or page.tree.body is None:
+    if len(text) > _MOST_LETTERS_IN_ALL or page.tree.body is None:
         return None
     words = count_words(text)
     # Most pages end here, at lines that were read before.
-    if words > _MOST_WORDS or len(page.blocks.lines) > _MOST_LINES:
+    if words > _MOST_WORDS_IN_ALL or len(page.blocks.lines) > _MOST_LINES_READ:
         return None
     blocks = blocks_of(page.tree, with_controls=True)
-    if len(blocks.lines) > _MOST_LINES:
+    if len(blocks.lines) > _MOST_LINES_IN_ALL:
         return None
     shown = "\n".join([page.title, page.name, *[line for line, _, _ in blocks.lines]])
     # An extractor of the user's own may have found more than the page shows.
@@ -188,7 +163,7 @@ def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
     if page.tree.css_first(_REDIRECT) is not None or not _asks_for_scripts(page):
         return None
     site_words = tuple(_site_words(page, url))
-    ids = _mount_points(page.tree.body, blocks, site_words)
+    ids = _mount_points(page, blocks, site_words)
     if ids is None or not _has_program(page, ids):
         return None
     title = words_of(page.title[:_LONGEST_ATTRIBUTE])
@@ -203,101 +178,84 @@ def is_shell(page: HtmlPage) -> bool:
 # The body
 
 
-def _mount_points(body: LexborNode, blocks: Blocks, site_words: Sequence[str]) -> set[str] | None:
-    """Return the ids of the elements of a body that a script may fill, as far as they have any.
+def _mount_points(page: HtmlPage, blocks: Blocks, site_words: Sequence[str]) -> set[str] | None:
+    """Return the ids of the elements of a page that a script may fill, as far as they have any.
 
-    None if there is no mount point, or the body holds content.
+    None if there is no mount point, or the page holds content.
     """
-    has_mount = False
-    for line, _, block in blocks.lines:
-        part = _part_of(line, blocks, block, site_words)
-        if part == _CONTENT:
-            return None
-        has_mount = has_mount or part == _IN_MOUNT
-    ids: set[str] = set()
-    links = 0
-    for place, node in enumerate(_nodes(body)):
-        if place >= _MOST_ELEMENTS or _shows_content(node):
-            return None
-        kind = node.tag_id
-        if kind == _LINK:
-            links += _leads_away(node)
-        elif kind not in _NO_CONTAINERS:
-            ids.add((node.attributes.get("id") or "")[:_LONGEST_ATTRIBUTE])
-            has_mount = has_mount or _is_empty(node)
-    # Some programs make their own mount point.
-    is_bare = not blocks.lines and body.css_first("svg") is None
-    if links > _MOST_LINKS or not (has_mount or is_bare):
+    elements = elements_of(page)
+    if elements is None:
         return None
-    return ids - {""}
+    names = _Names(site_words, _names_in_title(page, site_words))
+    parts = [_part_of(line, blocks, block, elements, names) for line, _, block in blocks.lines]
+    inner = [
+        line for (line, _, _), part in zip(blocks.lines, parts, strict=True) if part != _AROUND
+    ]
+    if _CONTENT in parts or len(inner) > _MOST_LINES or not _is_little("\n".join(inner)):
+        return None
+    return elements.ids if _has_mount(elements, parts, is_bare=_is_bare(page, blocks)) else None
 
 
-def _nodes(body: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements of a body that may show something, and not the inside of drawings."""
-    waiting = [body]
-    while waiting:
-        node = waiting.pop().first_child
-        while node is not None:
-            if node.is_element_node and node.tag_id not in _PROGRAMS:
-                yield node
-                if node.tag_id != _SVG:
-                    waiting.append(node)
-            node = node.next
+def _has_mount(elements: Elements, parts: Sequence[int], *, is_bare: bool) -> bool:
+    """Return whether elements or lines show where a script brings its content.
+
+    Where more is shown than an empty page needs, an element must be made for that.
+    """
+    if _IN_MOUNT in parts:
+        return True
+    is_made_for_it = bool(elements.mounts) and _NUMBER not in parts
+    if elements.has_controls or _AROUND in parts or _TITLE in parts:
+        return is_made_for_it
+    return elements.is_empty or is_bare or (_SITE in parts and is_made_for_it)
 
 
-def _is_empty(node: LexborNode) -> bool:
-    """Return whether an element holds neither a text nor another element, programs aside."""
-    child = node.first_child
-    for _ in range(_MOST_PARTS):
-        if child is None:
-            return True
-        if child.is_element_node and child.tag_id not in _PROGRAMS:
-            return False
-        if child.tag_id == TEXT and not (child.text_content or "").isspace():
-            return False
-        child = child.next
-    return False
+def _is_bare(page: HtmlPage, blocks: Blocks) -> bool:
+    """Return whether a body shows nothing: some programs make their own mount point."""
+    return not blocks.lines and page.tree.css_first("body svg") is None
 
 
-def _shows_content(node: LexborNode) -> bool:
-    """Return whether an element shows what no shell has: a field, a picture or a player."""
-    kind = node.tag_id
-    attributes = node.attributes if kind in _WITH_SOURCE or kind in _FIELDS else {}
-    if kind in _FIELDS:
-        return attributes.get("type") != "hidden"
-    if kind not in _WITH_SOURCE:
-        return False
-    source = next(filter(None, (attributes.get(name) for name in _SOURCES)), "")
-    if not source or source.startswith(_NO_ADDRESS):
-        return bool(attributes.get("srcset"))
-    if kind == _PICTURE:
-        return picture_name(source) is not None and not _is_called(node, shell_words.SPLASH)
-    return player_name(source) is not None
-
-
-def _leads_away(link: LexborNode) -> bool:
-    """Return whether a link leads to another page, and not to a newer browser."""
-    return bool(link_target(link.attributes.get("href") or "")) and not _is_called(
-        link, shell_words.EXCUSE
-    )
+def _is_little(text: str) -> bool:
+    return len(text) <= _MOST_LETTERS and count_words(text) <= _MOST_WORDS
 
 
 # The lines
 
 
-def _part_of(line: str, blocks: Blocks, block: int, site_words: Sequence[str]) -> int:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What the page calls its site, in words, and what its title may call it."""
+
+    of_site: Sequence[str]
+    in_title: Sequence[str]
+
+
+def _part_of(line: str, blocks: Blocks, block: int, elements: Elements, names: _Names) -> int:
     """Return whether a line is content, belongs to the shell, or shows where the mount point is."""
-    if _is_about_loading(line, site_words):
+    if _is_about_loading(line, names.of_site):
         return _IN_MOUNT
-    if _is_request(line) or not _LETTER.search(line) or _is_name(line, site_words):
+    if _is_name(line, names.of_site):
+        return _SITE
+    if _is_request(line):
         return _OF_SHELL
-    kinds, outer = blocks.kinds, max(blocks.parents[block], 0)
-    if kinds[block] in HEADINGS or kinds[outer] in HEADINGS:
-        return _CONTENT
-    node = blocks.nodes[block]
-    if _is_called(node, shell_words.SPLASH):
+    node, heading = blocks.nodes[block], _heading_of(blocks, block)
+    if _LETTER.search(line) and not heading and is_called(node, shell_words.SPLASH):
         return _IN_MOUNT
-    return _OF_SHELL if _is_called(node, shell_words.EXCUSE) else _CONTENT
+    if elements.is_around(node, line) and (
+        not heading or (heading != _FIRST_HEADING and elements.may_have_headings(node))
+    ):
+        return _AROUND
+    if not _LETTER.search(line):
+        return _NUMBER if _DIGIT.search(line) else _OF_SHELL
+    if _is_name(line, names.in_title):
+        return _TITLE
+    is_excuse = not heading and is_called(node, shell_words.EXCUSE)
+    return _OF_SHELL if is_excuse else _CONTENT
+
+
+def _heading_of(blocks: Blocks, block: int) -> int:
+    """Return the tag of the heading that a block is in; 0 if it is in none."""
+    kinds = blocks.kinds[block], blocks.kinds[max(blocks.parents[block], 0)]
+    return next((kind for kind in kinds if kind in HEADINGS), 0)
 
 
 def _is_about_loading(line: str, site_words: Sequence[str]) -> bool:
@@ -320,19 +278,6 @@ def _is_request(line: str) -> bool:
         shell_words.SCRIPTS.search(line) is not None and shell_words.ENABLE.search(line) is not None
     )
     return is_about_scripts and count_words(line) <= _MOST_WORDS
-
-
-def _is_called(node: LexborNode, label: re.Pattern[str]) -> bool:
-    """Return whether an element, or one around it within the body, is called so."""
-    for outer in chain([node], elements_around(node)):
-        # Bodies are called so while all of their content is there.
-        if outer.tag_id == _BODY:
-            return False
-        attributes = outer.attributes
-        for name in ("class", "id", "role"):
-            if label.search((attributes.get(name) or "")[:_LONGEST_LABEL]):
-                return True
-    return False
 
 
 def _is_name(text: str, site_words: Sequence[str]) -> bool:
@@ -380,6 +325,22 @@ def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
     for meta in page.tree.css(_SITE_NAMES)[:_MOST_PARTS]:
         names.append((meta.attributes.get("content") or "")[:_LONGEST_ATTRIBUTE])
     yield from filter(None, map(words_of, names))
+
+
+def _names_in_title(page: HtmlPage, site_words: Sequence[str]) -> Sequence[str]:
+    """Return what a title may call the site, in words.
+
+    A title that has the site's name names the page besides, and so does one of a page that declares
+    the site's name, or that failed.
+    """
+    title = page.title[:_LONGEST_ATTRIBUTE]
+    if page.tree.css_first(_SITE_NAMES) is not None or shell_words.FAILED.search(title):
+        return ()
+    parts = [words_of(part) for part in _BETWEEN_NAMES.split(title)]
+    # A domain has no blanks between its words.
+    known = {words.replace(" ", "") for words in site_words}
+    of_site = [part for part in parts if part.replace(" ", "") in known]
+    return of_site or [*filter(None, parts), words_of(title)]
 
 
 def _own_address(page: HtmlPage, url: str) -> str | None:

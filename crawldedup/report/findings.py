@@ -10,6 +10,10 @@ _MOST_NAMED: Final = 3
 _LAST_STEPS: Final = 5
 _MANY_ALIKE: Final = 50
 _LONGEST_PLACE: Final = 60
+_ENOUGH_PAGES: Final = 20
+_MOST_OF_THEM: Final = 0.8
+_TRAPS_WITH_CAUSE: Final = ("calendar", "session ids")
+"""Traps that say more than that many URLs have few texts."""
 
 
 class Finding(NamedTuple):
@@ -22,7 +26,13 @@ class Finding(NamedTuple):
 
 def findings_of(report: Mapping[str, Any]) -> list[Finding]:
     """Return what stands out in a report."""
-    found = [*_trouble(report), *_traps(report), *_siblings(report), *_hints(report)]
+    found = [
+        *_trouble(report),
+        *_one_page(report),
+        *_traps(report),
+        *_siblings(report),
+        *_hints(report),
+    ]
     return sorted(found, key=lambda finding: _LEVELS.index(finding.level))
 
 
@@ -60,8 +70,49 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
+def _one_page(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the page that nearly all others are copies of, unless another finding says it."""
+    if not _is_one_page(report):
+        return
+    cluster, checked = report["clusters"][0], report["totals"]["checked"]
+    kept, copies = cluster["kept"], cluster["copies"]
+    urls = (url for member in cluster["members"] for url in (member["url"], member["original"]))
+    other = next((url for url in urls if url and url != kept), None)
+    pair = f" `crawldedup compare` shows what it has in common with {other}." if other else ""
+    yield Finding(
+        "bad",
+        f"{copies:,} of {pluralize(checked, 'checked page')} are copies of one page, {kept}. "
+        "Likely causes are a shell that a script fills, a wall, an error page sent with status "
+        f"200, or pictures that are not told apart.{pair}",
+        "clusters",
+    )
+
+
+def _is_one_page(report: Mapping[str, Any]) -> bool:
+    """Return whether nearly all pages are copies of one, and neither a wall nor a trap says why."""
+    checked = report["totals"]["checked"]
+    if checked < _ENOUGH_PAGES or not report["clusters"]:
+        return False
+    largest = report["clusters"][0]
+    if largest["copies"] < _MOST_OF_THEM * checked:
+        return False
+    is_wall = largest["kept"] in {wall["url"] for wall in report["walls"]}
+    is_trap = any(
+        group["trap"] in _TRAPS_WITH_CAUSE and _has_copies_of(largest, group)
+        for group in report["stale"]
+    )
+    return not (is_wall or is_trap)
+
+
+def _has_copies_of(cluster: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
+    """Return whether most copies of a cluster are in a group of URLs, if few copies are not its."""
+    return bool(2 * group["duplicates"] > cluster["copies"])
+
+
 def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
     traps = [group for group in report["stale"] if group["trap"]]
+    if _is_one_page(report):
+        traps = [group for group in traps if not _has_copies_of(report["clusters"][0], group)]
     for group in traps[:_MOST_NAMED]:
         yield Finding("warn", _text_of_trap(group), "stale")
     moments = report["timeline"]["moments"]
@@ -116,6 +167,8 @@ def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
 def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
     totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
     for largest in report["clusters"][:1]:
+        if _is_one_page(report):
+            continue
         if (copies := largest["copies"]) >= max(50, 0.1 * totals["duplicates"]):
             yield Finding(
                 "info",

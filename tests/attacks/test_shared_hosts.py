@@ -70,10 +70,21 @@ class Attack(NamedTuple):
     contents: Contents
 
 
-def marks(shown: Callable[[str, str, str], str]) -> Attack:
+def rotating(page: int, load: int) -> str:
+    """What a content shows, as a page shows it that changes with every load."""
+    return f"content{(page + load) % PAGES}"
+
+
+def random_number(page: int, load: int) -> str:
+    return f"{page}-{load}"
+
+
+def marks(
+    shown: Callable[[str, str, str], str], value_of: Callable[[int, int], str] = rotating
+) -> Attack:
     """A kind of mark that changes with every load, and contents that it tells apart."""
     lesson = [
-        (f"p{page}", shown(f"Page {page}", story(page, 100), f"{page}-{load}"))
+        (f"p{page}", shown(f"Page {page}", story(page, 100), value_of(page, load)))
         for page in range(LESSONS)
         for load in LOADS
     ]
@@ -83,7 +94,7 @@ def marks(shown: Callable[[str, str, str], str]) -> Attack:
 
 def names() -> Attack:
     lesson = [
-        (f"p{page}", html(f"Headline {page}-{load}", story(page, 200)))
+        (f"p{page}", html(f"Lamp {(page + load) % PAGES}", story(page, 200)))
         for page in range(LESSONS)
         for load in LOADS
     ]
@@ -120,7 +131,7 @@ def views() -> Attack:
 ATTACKS: Final = {
     "pictures": marks(pictured),
     "players": marks(played),
-    "data": marks(chosen),
+    "data": marks(chosen, random_number),
     "names": names(),
     "lines": lines(),
     "views": views(),

@@ -224,3 +224,12 @@ def test_a_broken_url_has_no_address(url: str) -> None:
 def test_any_text_may_be_asked_about(url: str) -> None:
     read = Address.of(url, "x")
     assert read is None or read.path.startswith(read.folder.rstrip("/"))
+
+
+def test_whether_a_page_is_printed_is_a_yes_or_no() -> None:
+    assert is_view("print", "1")
+    assert is_view("print", "")
+    assert is_view("amp", "true")
+    # An art print shop names its prints so.
+    assert not is_view("print", "17")
+    assert not is_view("print", "sunflowers")

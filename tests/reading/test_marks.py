@@ -397,3 +397,27 @@ def test_long_titles_are_bounded() -> None:
     started = time.process_time()
     assert len(marks_of(html).names) <= values.MOST_NAMES
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("/_next/image?url=%2Fmedia%2Fboat1001.jpg&w=1080&q=75", "boat1001"),
+        ("/thumb.aspx?src=https://cdn.example/a/mill.jpg&width=90", "mill"),
+        ("/img.php?id=1001&w=300", "img.php?id=1001"),
+        ("/view?file=photo1.jpg", "photo1"),
+        ("/media/boat.jpg?v=20260301", "boat"),
+        ("/media/logo-design-1201.jpg", "logo-design-1201"),
+        ("/media/icon_1201.png", "icon_1201"),
+        ("/media/flagship-store.jpg", "flagship-store"),
+        ("/media/site-logo.png", None),
+        ("/media/header-logo-white.svg", None),
+        ("/media/favicon.ico", None),
+        ("/media/avatar-1234.jpg", None),
+        ("/media/flag-de.svg", None),
+    ],
+)
+def test_a_picture_is_called_by_its_file_or_by_what_a_program_is_asked_for(
+    source: str, name: str | None
+) -> None:
+    assert picture_name(source) == name

@@ -126,6 +126,120 @@ FRESH = {
         head="",
     ),
 }
+NAV = '<nav><a href="/">Home</a> <a href="/lamps">Lamps</a> <a href="/boats">Boats</a></nav>'
+FOOTER = (
+    "<footer><h3>Company</h3><ul>"
+    + "".join(f'<li><a href="/{name}">{name}</a></li>' for name in ["about", "jobs", "press"])
+    + "</ul><p>Acme, Pier 7, 20457 Hamburg</p></footer>"
+)
+# What a site has around the content of each page.
+SURROUNDED = {
+    "a header": page('<header>My Shop</header><div id="root"></div>', title="My Shop"),
+    "a line": page('<p>My Shop</p><div id="root"></div>', title="My Shop"),
+    "a part of the title": page(
+        '<h1>My Shop</h1><div id="root"></div>', title="My Shop | All for boats"
+    ),
+    "the domain in two words": page(
+        '<h1>Ac Me</h1><div id="root"></div>', title="Lost cat - Ac Me"
+    ),
+    "the name that it declares": page(
+        '<div id="root"><h1>Boats &amp; Lamps</h1></div>',
+        head=f'<meta property="og:site_name" content="Boats &amp; Lamps">{PROGRAM}',
+    ),
+    "a navigation": page(f'{NAV}<div id="root"></div>'),
+    "a navigation by its role": page(
+        f'<div role="navigation">{NAV[5:-6]}</div><div id="root"></div>'
+    ),
+    "cookies": page(
+        '<div id="cookie-banner">We use cookies. <button>OK</button></div><div id="root"></div>'
+    ),
+    "many words about cookies": page(
+        '<div id="root"></div><div class="cc-consent"><h2>Your privacy</h2>'
+        f"<p>{'We and our partners store data on your device. ' * 15}</p>"
+        '<input type="checkbox" value="ads"><button>Accept</button></div>'
+    ),
+    "the name where it is mounted": page('<div id="root"><h1>My Shop</h1></div>', title="My Shop"),
+    "a footer of links": page(f'<div id="root"></div>{FOOTER}'),
+    "a footer by its name": page(
+        '<div id="root"></div><div class="site-footer">'
+        + "".join(f"<p><a href='/{n}'>What we do on pier {n}</a></p>" for n in range(30))
+        + "</div>"
+    ),
+    "all of it": page(
+        '<div id="page"><a class="skip-link" href="#root">Skip to the content</a>'
+        '<header><a href="/"><img src="/media/acme-2026.png" alt="Acme"></a>'
+        f'<form role="search"><input name="q"></form>{NAV}</header>'
+        f'<main id="root"></main>{FOOTER}<div id="modal-root"></div>'
+        "<dialog><h2>Newsletter</h2><p>Write to me each month.</p><input name='mail'></dialog></div>"
+    ),
+    "an element of its own": page(f"{NAV}<shop-app></shop-app>"),
+}
+# What stands around the content does not make a shell of a page that has some, or no mount point.
+BORDER = {
+    "a short page and comments": page(
+        f'<header>Acme</header>{NAV}<p>The ferry is canceled.</p><div id="comments"></div>{FOOTER}'
+    ),
+    "comments alone": page(f'<header>Boats and lamps</header>{NAV}<div id="comments"></div>'),
+    "a map alone": page(f'{NAV}<div id="map"></div>{FOOTER}'),
+    "a place for an advertisement": page(f'{NAV}<div id="div-gpt-ad-1"></div>{FOOTER}'),
+    "two sentences beside a widget": page(
+        f"{NAV}<article><p>The ferry is canceled. It leaves again on Monday.</p></article>"
+        '<div id="app"></div>'
+    ),
+    "a header of an article": page(
+        '<article><header><p>The ferry is canceled.</p></header></article><div id="app"></div>'
+    ),
+    "contact": page(
+        f"<header>Acme</header>{NAV}<h1>Contact</h1><p>Pier 7, Hamburg</p><div id='map'></div>"
+    ),
+    "a heading and a map": page(
+        f'{NAV}<div id="page"><h1>Contact us</h1><div id="map"></div></div>{FOOTER}',
+        title="Contact us",
+    ),
+    "no results": page(
+        f"{NAV}<main><h1>No results</h1><div id='results'></div></main>{FOOTER}",
+        title="No results | My Shop",
+    ),
+    "a search that was made": page(
+        '<header><input name="q" value="blue lamp"></header><div id="hits"></div>'
+    ),
+    "a picture": page(f'{NAV}<div id="app"></div><img src="/media/lamp-17.jpg">{FOOTER}'),
+    "a picture in a header": page(
+        f'<header><img src="/media/lamp-17.jpg"></header>{NAV}<div id="app"></div>'
+    ),
+    "a picture that leads on": page(
+        '<header><a href="/lamp/17"><img src="/media/lamp-17.jpg"></a></header><div id="app"></div>'
+    ),
+    "a film": page(f'{NAV}<div id="app"></div><video src="/films/17.mp4"></video>'),
+    "a form": page(f'{NAV}<form><input name="mail"></form><div id="app"></div>{FOOTER}'),
+    "a drawing": page(f"{NAV}<div id='chart'><svg><path d='M0 0h9'/></svg></div>"),
+    "a heading in the header": page('<header><h2>Lost cat</h2></header><div id="app"></div>'),
+    "a first heading in a banner": page(
+        '<div class="banner"><h1>Lost cat</h1><p>Grey.</p></div><div id="app"></div>'
+    ),
+    "a name of the page": page(
+        f'{NAV}<h1>Lost cat</h1><div id="x"></div>', title="Lost cat - Acme"
+    ),
+    "a name beside the site's": page(
+        '<div id="root"><h1>Lost cat</h1></div>',
+        title="Lost cat",
+        head=f'<meta property="og:site_name" content="Pets">{PROGRAM}',
+    ),
+    "an error": page('<div id="root"><h1>Page not found</h1></div>', title="Page not found"),
+    "a number": page(f'{NAV}<div id="root"><p>17</p></div>'),
+    "a menu of a restaurant": page(
+        f'{NAV}<div class="menu"><p>Soup of the day</p></div><div id="app"></div>'
+    ),
+    "a navigation that was never closed": page(
+        "<nav><a href='/a'>Home</a><article><p>The ferry is canceled.</p></article>"
+        "<div id='app'></div>"
+    ),
+    "no banner": page(
+        '<div class="has-banner no-nav"><p>The ferry is canceled.</p></div><div id="app"></div>'
+    ),
+    "a layout": page(f"{NAV}<div class='row'><div class='col'></div></div>{FOOTER}"),
+    "no script": page(f'{NAV}<div id="root"></div>{FOOTER}', head=""),
+}
 NO_SHELLS = {
     "Next.js with its page": page(f'<div id="__next"><main>{ARTICLE}</main></div>'),
     "a short page of Next.js": page(
@@ -175,6 +289,17 @@ NO_SHELLS = {
     "a drawing": page("<svg><path d='M0 0h9'/></svg>"),
     "another language": page('<div id="app"></div><p>渡轮今天停航。</p>'),
 }
+
+
+@pytest.mark.parametrize("name", SURROUNDED)
+@pytest.mark.parametrize("extractor", ["blocks", "trafilatura", "text"])
+def test_what_each_page_of_a_site_has_around_its_content_is_none(name: str, extractor: str) -> None:
+    assert outcome(SURROUNDED[name], extractor=extractor) == "shell"
+
+
+@pytest.mark.parametrize("name", BORDER)
+def test_what_is_around_content_does_not_hide_it(name: str) -> None:
+    assert outcome(BORDER[name]) == "read"
 
 
 @pytest.mark.parametrize("name", [*SHELLS, *FRESH])
@@ -283,6 +408,10 @@ HOSTILE = {
     "quotes": '<div id=x></div><script>"' + '"a' * 1_000_000 + "</script>",
     "a class": f'<div class="{"splash " * 200_000}">x</div>',
     "inline elements": "<b>" * 300 + "Loading" + "</b>" * 300,
+    "navigation": "<nav>" * 300 + "<p>x</p><a href=/x>y</a>" * 20_000,
+    "banners": '<div class="banner">' * 300 + "<i>x</i>" * 50_000,
+    "headers": "<header><div id=x></div></header>" * 30_000,
+    "a title": f"<title>{'a | - ' * 300_000}</title><div id=x></div>",
     "names": '<meta property="og:site_name" content="x">' * 50_000 + "<div></div>",
 }
 

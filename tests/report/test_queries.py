@@ -3,6 +3,7 @@ them.
 """
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -260,6 +261,56 @@ def test_a_trap_in_a_path_and_in_a_parameter_is_named(report_of: ReportOf, trap:
     assert findings(made, f"A trap ({trap}): 120 of 120 pages at example.com")
     parameters = [group for group in made["parameters"] if group["site"] == "e.org"]
     assert [group["trap"] for group in parameters] == [trap]
+
+
+def copies_of_one(number: int, others: int, path: str = "p{}") -> list[Line]:
+    """The lines of a crawl in which so many pages are copies of the first one."""
+    kept = [page(f"{E_COM}first"), *(page(f"{E_COM}other/{n}/of") for n in range(others))]
+    return [*kept, *(copy(E_COM + path.format(n), f"{E_COM}first") for n in range(number))]
+
+
+@pytest.mark.parametrize(
+    ("number", "others", "told"),
+    [(40, 0, True), (19, 0, True), (18, 0, False), (80, 19, True), (79, 20, False), (0, 40, False)],
+)
+def test_it_is_told_if_nearly_all_pages_are_copies_of_one(
+    report_of: ReportOf, number: int, others: int, told: bool
+) -> None:
+    made = report_of(*copies_of_one(number, others))
+    found = findings(made, "copies of one page")
+    assert len(found) == told
+    assert not told or not findings(made, "The largest cluster")
+    assert all(
+        text.startswith(
+            f"{number} of {number + others + 1} checked pages are copies of one page, "
+            f"{E_COM}first. Likely causes are a shell that a script fills, a wall,"
+        )
+        and re.search(rf"compare` shows what it has in common with {E_COM}p\d+\.$", text)
+        for text in found
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "trap"),
+    [
+        ("item/{}", ""),
+        ("list?page={}", ""),
+        ("calendar/{}/", "A trap (calendar)"),
+        ("a;jsessionid=0123456789abcdef{:04}/b", "A trap (session ids)"),
+    ],
+)
+def test_one_page_is_told_once(report_of: ReportOf, path: str, trap: str) -> None:
+    """A trap with a cause of its own says more; one of many URLs with few texts says less."""
+    made = report_of(*copies_of_one(200, 0, path))
+    assert len(findings(made, "200 of 201 checked pages are copies of one page")) == (not trap)
+    assert [text.partition(":")[0] for text in findings(made, "A trap")] == [trap] * bool(trap)
+
+
+def test_a_wall_is_told_once(report_of: ReportOf) -> None:
+    wall = {"t": 2, "wall": f"{E_COM}first", "share": 1, "window": 100}
+    made = report_of(*copies_of_one(100, 0, "x/{}/y"), wall)
+    assert findings(made, "A login wall")
+    assert not findings(made, "copies of one page")
 
 
 def test_a_url_of_many_parameters_does_not_fill_the_table(report_of: ReportOf) -> None:

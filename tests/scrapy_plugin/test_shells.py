@@ -40,6 +40,19 @@ def test_shells_pass_without_a_verdict_and_with_one_warning(crawl: Crawler) -> N
     assert "scrapy-playwright or scrapy-splash" in warning
 
 
+def test_no_page_of_a_shell_with_a_header_and_a_footer_is_lost(crawl: Crawler) -> None:
+    shell_of_site = Answer(
+        b"<title>My Shop</title><header>My Shop</header><nav><a href=/a>Home</a></nav>"
+        b'<div id="root"></div><script src=/main.js></script><footer>Pier 7, Hamburg</footer>'
+        b"<div id=cookie-banner>We use cookies. <button>OK</button></div>"
+    )
+    pages = [f"/item/{number}" for number in range(100, 141)]
+    with Site(dict.fromkeys(pages, shell_of_site)) as site:
+        result = crawl(site, pages, CRAWLDEDUP_ACTION="drop")
+    assert result.passed == pages
+    assert result.counts == {"skipped/shell": len(pages)}
+
+
 def test_the_next_crawl_receives_them_again(crawl: Crawler, lasting_store: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop"}
     with shop() as site:
