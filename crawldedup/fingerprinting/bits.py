@@ -44,7 +44,7 @@ from crawldedup.fingerprinting.shingles import (
     pair_hashes,
     shingle_hashes,
 )
-from crawldedup.fingerprinting.tokenize import hashes_of_texts, mix
+from crawldedup.fingerprinting.tokenize import hashes_of_texts, mix, without_ignored
 from crawldedup.key import NO_KEY, Key
 from crawldedup.marks.packing import MOST_BYTES, packed_content, unpacked
 from crawldedup.marks.values import ShownMarks
@@ -246,13 +246,15 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:
-    """Return a 64-bit hash of a text, character for character but for white space."""
-    line = text.replace("\n", " ")
+    """Return a 64-bit hash of a text, character for character but for white space and what is
+    invisible.
+    """
+    line = without_ignored(text.replace("\n", " "))
     # All white space but the blank is unprintable, and most texts have none; splitting takes longer
     # than to look.
     is_single_spaced = line.isprintable() and "  " not in line and line == line.strip()
     return key.number(
-        (line if is_single_spaced else " ".join(text.split())).encode("utf-8", "replace"), "text"
+        (line if is_single_spaced else " ".join(line.split())).encode("utf-8", "replace"), "text"
     )
 
 

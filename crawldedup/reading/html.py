@@ -17,6 +17,7 @@ from selectolax.lexbor import LexborHTMLParser
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from crawldedup.errors import PageError
+from crawldedup.fingerprinting.tokenize import without_endless_marks
 from crawldedup.reading.blocks import (
     HEADINGS,
     Blocks,
@@ -355,13 +356,6 @@ def _check_open(html: str) -> None:
             )
 
 
-# Unicode normalization takes quadratic time on long runs of accents; no language stacks more than a
-# few.
-_ENDLESS_MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{32})[^\w\s\x00-\x7f]+")
-# Every eighth character of a text with 33 of them in a row holds this.
-_MANY_MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{4}")
-
-
 def tidy(text: str) -> str:
     """Return the text without what takes more than linear time to fingerprint, stripped.
 
@@ -373,7 +367,4 @@ def tidy(text: str) -> str:
             raise PageError(
                 "too_large", f"the text has up to {letters:,} letters, more than {MAX_LETTERS:,}"
             )
-    cleaned = clean(text)
-    if not cleaned.isascii() and _MANY_MARKS.search(cleaned[::8]):
-        cleaned = _ENDLESS_MARKS.sub(r"\1", cleaned)
-    return cleaned.strip()
+    return without_endless_marks(clean(text)).strip()

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crawldedup.fingerprinting.tokenize import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
+from crawldedup.fingerprinting.tokenize import IGNORED, LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
 
 MASK = (1 << 64) - 1
 BASE = 0x9E3779B97F4A7C13
@@ -32,7 +32,7 @@ def words_of(text: str, *, fold_case: bool = True) -> list[str]:
     known = [
         " " if CLASS_OF[ord(character)] == UNKNOWN else character
         for character in text
-        if character != "\xad"
+        if CLASS_OF[ord(character)] != IGNORED
     ]
     normal = unicodedata.normalize("NFKC", "".join(known))
     words: list[str] = []

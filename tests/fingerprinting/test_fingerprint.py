@@ -114,3 +114,12 @@ def test_identity_of_a_thin_page_is_given_by_the_caller() -> None:
     assert first.verify != second.verify
     long = random_text(5, 50)
     assert values_of(fingerprint(long, identity="x")) == values_of(fingerprint(long))
+
+
+@pytest.mark.parametrize("invisible", ["\u200b", "\u200d", "\ufeff", "\ufe0f", "\u2060", "\U000e0100"])
+def test_short_texts_are_exact_copies_whatever_invisible_characters_they_have(
+    invisible: str,
+) -> None:
+    text = "Heute Ruhetag ❤ 東京"
+    with_some = "".join(f"{letter}{invisible}" for letter in text)
+    assert text_digest(with_some) == text_digest(text) != text_digest(f"{text}.")
