@@ -10,9 +10,9 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
-from w3lib.encoding import http_content_type_encoding
 
 from crawldedup.page import Page
+from crawldedup.reading.charsets import label_in_type
 from crawldedup.reading.html import MAX_BYTES
 from crawldedup.scope import page_key, site_of
 from crawldedup.scrapy_plugin.overrides import OVERRIDE_KEY
@@ -125,7 +125,7 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
     body: dict[str, Any]
     if isinstance(response, HtmlResponse):
         declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
-        body = {"html": response.body, "encoding": http_content_type_encoding(declared)}
+        body = {"html": response.body, "encoding": label_in_type(declared)}
     else:
         encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
         body = {"text": response.body.decode(encoding, "replace")}

@@ -14,7 +14,15 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crawldedup.fingerprinting.tokenize import IGNORED, LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
+from crawldedup.fingerprinting.tokenize import (
+    IGNORED,
+    LETTER,
+    MARK,
+    SEPARATOR,
+    SOLO,
+    UNKNOWN,
+    class_table,
+)
 
 MASK = (1 << 64) - 1
 BASE = 0x9E3779B97F4A7C13

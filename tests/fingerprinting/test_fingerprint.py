@@ -116,7 +116,9 @@ def test_identity_of_a_thin_page_is_given_by_the_caller() -> None:
     assert values_of(fingerprint(long, identity="x")) == values_of(fingerprint(long))
 
 
-@pytest.mark.parametrize("invisible", ["\u200b", "\u200d", "\ufeff", "\ufe0f", "\u2060", "\U000e0100"])
+@pytest.mark.parametrize(
+    "invisible", ["\u200b", "\u200d", "\ufeff", "\ufe0f", "\u2060", "\U000e0100"]
+)
 def test_short_texts_are_exact_copies_whatever_invisible_characters_they_have(
     invisible: str,
 ) -> None:
