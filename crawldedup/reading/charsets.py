@@ -49,7 +49,7 @@ def codec_of(label: str | None) -> str | None:
         if name == _USER_DEFINED:
             return None
         # The standard's name for what it refuses to decode stands for several encodings.
-        codec = _CODECS.get(name) or resolve_encoding(name) or resolve_encoding(label)
+        codec: str | None = _CODECS.get(name) or resolve_encoding(name) or resolve_encoding(label)
         if codec is None or codec in _NOT_FOR_PAGES:
             return None
         # Codecs that are no text encodings, such as hex, raise LookupError; a NUL in the label

@@ -27,6 +27,7 @@ from crawldedup.reading.blocks import (
     tags,
 )
 from crawldedup.reading.charsets import WIDE, codec_inside, codec_of
+from crawldedup.reading.markup import as_html, without_readings
 from crawldedup.urls import MAX_CLAIMS, HeadLinks
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages, the largest had
@@ -106,7 +107,8 @@ class HtmlPage:
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
         """Decode a page and check what it costs. Raises PageError."""
         check_size(body)
-        return cls(bounded(decode(body, encoding)))
+        page = as_html(decode(body, encoding), MAX_TAGS)
+        return cls(bounded(without_readings(page)))
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
