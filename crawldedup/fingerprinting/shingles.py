@@ -21,8 +21,8 @@ TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
 _LONGER_FACTOR: Final = np.uint64(0x9FB21C651E98DF25)
 # Words of the longer shingles. Two kinds of words make 4,096 shingles of twelve.
 _LONGER: Final = (12, 48, 192)
-# A text has longer shingles if it has one for so many of three words. Pages of manuals, which repeat
-# themselves a lot, have fewer.
+# A text has longer shingles if it has one for so many of three words. Pages of manuals, which
+# repeat themselves a lot, have fewer.
 _LEAST_LONGER: Final = 2
 
 

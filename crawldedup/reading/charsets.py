@@ -42,14 +42,14 @@ _WIDE_XML: Final = {b"<\0?\0x\0": "utf-16-le", b"\0<\0?\0x": "utf-16-be"}
 
 def codec_of(label: str | None) -> str | None:
     """Return the codec that a label stands for; None if no page can be written in it."""
-    label = _END_OF_LABEL.split((label or "").strip()[:_LONGEST_LABEL])[0]
+    written = _END_OF_LABEL.split((label or "").strip()[:_LONGEST_LABEL])[0]
     try:
-        standard = webencodings.lookup(label)
-        name = standard.name if standard else label
+        standard = webencodings.lookup(written)
+        name = str(standard.name) if standard else written
         if name == _USER_DEFINED:
             return None
-        # The standard's name for what it refuses to decode stands for several encodings.
-        codec: str | None = _CODECS.get(name) or resolve_encoding(name) or resolve_encoding(label)
+        # Where the standard refuses to decode, one name stands for several encodings.
+        codec = _CODECS.get(name) or resolve_encoding(name) or resolve_encoding(written)
         if codec is None or codec in _NOT_FOR_PAGES:
             return None
         # Codecs that are no text encodings, such as hex, raise LookupError; a NUL in the label

@@ -318,3 +318,28 @@ def test_huge_pages_are_read(html: str) -> None:
     # With a rule of quadratic time, one of them takes minutes.
     page = HtmlPage(html)
     assert bool(main_text(page)) == bool(page.blocks.lines)
+
+
+@pytest.mark.parametrize(
+    "anchored",
+    [
+        "".join(f'<p><a name="v{n}">{text}</a></p>' for n, text in enumerate(SENTENCES)),
+        f"<a id=top><div>{BODY}</div></a>",
+        f"<a name=top><div>{BODY}</div>",
+        f"<section><a class=anchor aria-hidden=true>{BODY}</a></section>",
+    ],
+)
+def test_an_anchor_that_leads_nowhere_is_no_link(anchored: str) -> None:
+    text = text_of(f"<div>{paragraphs(*OTHER)}</div><div>{anchored}</div>")
+    assert [sentence for sentence in SENTENCES if sentence not in text] == []
+    blocks = blocks_of(parse(anchored))
+    assert blocks.links == []
+    assert {linked for _, linked, _ in blocks.lines} == {0}
+
+
+@pytest.mark.parametrize(
+    "attribute", ["href=/a", "href", "onclick='go()'", "role=button", "tabindex=0"]
+)
+def test_an_anchor_that_leads_somewhere_is_a_link(attribute: str) -> None:
+    blocks = blocks_of(parse(f"<p><a {attribute}>Home</a></p>"))
+    assert [linked for _, linked, _ in blocks.lines] == [4]
