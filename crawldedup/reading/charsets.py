@@ -68,9 +68,9 @@ def label_in_type(content_type: str | None) -> str | None:
 
 def codec_inside(body: bytes) -> str | None:
     """Return the codec that a page declares in <meta> or in an XML declaration, if it does."""
-    for beginning, codec in _WIDE_XML.items():
+    for beginning, wide in _WIDE_XML.items():
         if body.startswith(beginning):
-            return codec
+            return wide
     codec = next(filter(None, map(codec_of, _labels_inside(body))), None)
     # A declaration read as ASCII cannot be true of the page it stands in (HTML standard, 13.2.3.2).
     return "utf-8" if codec is not None and codec.startswith(WIDE) else codec

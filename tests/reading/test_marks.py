@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.key import NO_KEY
 from crawldedup.marks import values
 from crawldedup.marks.packing import MOST_BYTES, packed_content
@@ -397,3 +398,13 @@ def test_long_titles_are_bounded() -> None:
     started = time.process_time()
     assert len(marks_of(html).names) <= values.MOST_NAMES
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("invisible", ["\u200b", "\u200d", "\u200e", "\ufeff", "\ufe0f"])
+def test_characters_that_nobody_sees_tell_no_pages_apart(invisible: str) -> None:
+    text = " ".join(f"The ferry number {number} leaves the pier at dawn." for number in range(20))
+    source = "<title>Ferries</title><h1>Ferries</h1><p>{}</p>"
+    dedup = Deduplicator()
+    dedup.check("https://a.example/1", html=source.format(text))
+    marked = source.format(text).replace("er", f"e{invisible}r")
+    assert dedup.check("https://a.example/2", html=marked).kind == "exact_duplicate"

@@ -141,7 +141,7 @@ def test_other_texts_are_no_html(text: str) -> None:
     [
         "<ruby>東京<rt>とうきょう</rt></ruby>へ",
         "<ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rp>(</rp><rt>きょう</rt><rp>)</rp></ruby>へ",
-        "<RUBY>東<RT>とう<RB>京<RT>きょう</RUBY>へ",
+        "<ruby>東<RT>とう<RB>京<RT>きょう</ruby>へ",
         "<ruby><rb>東<rb>京<rt lang=ja>とう<rt>きょう</ruby>へ",
         "<ruby>東京<rtc><rt>とう<rt>きょう</rtc></ruby>へ",
         "<ruby>東京<rt><span class=k>とう<b>きょう</b></span></rt></ruby>へ",
