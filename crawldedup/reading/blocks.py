@@ -141,6 +141,7 @@ def _of_names(names: str) -> int:
     return (Label.NOISE if is_noise else 0) + (Label.ARTICLE if _ARTICLE.search(names) else 0)
 
 
+_ANCHORS: Final = "a:not([href]):not([onclick]):not([role]):not([tabindex])"
 _TEXT, _INLINE, _LINK, _BREAK, _BLOCK, _BOILERPLATE, _SKIPPED, _MEDIA = range(8)
 # Elements that show something without text.
 _SHOWS: Final = tags("img iframe video audio embed object")
@@ -312,6 +313,7 @@ def _walk(  # noqa: C901, PLR0915
     opened, roles = [body], [_BLOCK]
     left_out: list[_LeftOut] = []
     linked = links = block = 0
+    anchors = _anchors(tree)
     short_noise, known = -1, len(does)
     node = body.first_child
     while node is not None or opened:
@@ -332,6 +334,8 @@ def _walk(  # noqa: C901, PLR0915
             continue
         kind = node.tag_id
         role = does[kind] if kind < known else _INLINE
+        if role == _LINK and node.mem_id in anchors:
+            role = _INLINE
         if role >= _SKIPPED:
             if role == _MEDIA:
                 media.append(node)
@@ -390,6 +394,14 @@ def _walk(  # noqa: C901, PLR0915
         roles.append(role)
         node = child
     return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media), left_out
+
+
+def _anchors(tree: LexborHTMLParser) -> set[int]:
+    """Return the `mem_id` of each <a> that leads nowhere: it marks a place, and its text is text.
+
+    Scripts make links of others, as in menus, so those with a handler or a role are links.
+    """
+    return {node.mem_id for node in tree.css(_ANCHORS)}
 
 
 def _end_line(lines: list[TextLine], pieces: list[str], linked: int, block: int) -> None:

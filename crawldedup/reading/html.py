@@ -14,9 +14,10 @@ from functools import cached_property
 from typing import Final, Self
 
 from selectolax.lexbor import LexborHTMLParser
-from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
+from w3lib.encoding import read_bom, to_unicode
 
 from crawldedup.errors import PageError
+from crawldedup.fingerprinting.tokenize import without_endless_marks
 from crawldedup.reading.blocks import (
     HEADINGS,
     Blocks,
@@ -25,6 +26,8 @@ from crawldedup.reading.blocks import (
     parse,
     tags,
 )
+from crawldedup.reading.charsets import WIDE, codec_inside, codec_of
+from crawldedup.reading.markup import as_html, without_readings
 from crawldedup.urls import MAX_CLAIMS, HeadLinks
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages, the largest had
@@ -87,11 +90,6 @@ _CONTROL_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\v\f\r\x1a\x1b"))
 # NUL bytes and lone surrogates cannot be stored or encoded, the others XML and HTML trees refuse.
 _FORBIDDEN: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _FORBIDDEN_BYTES: Final = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
-# Text encodings of Python that no web page is written in; punycode takes quadratic time.
-_NOT_FOR_PAGES: Final = frozenset(
-    {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
-)
-_WIDE: Final = ("utf-16", "utf-32")
 # Each byte is a character, so no bytes are wrong in them.
 _SINGLE_BYTE: Final = ("cp125", "cp866", "cp874", "iso8859-", "koi8-", "mac-")
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
@@ -109,7 +107,8 @@ class HtmlPage:
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
         """Decode a page and check what it costs. Raises PageError."""
         check_size(body)
-        return cls(bounded(decode(body, encoding)))
+        page = as_html(decode(body, encoding), MAX_TAGS)
+        return cls(bounded(without_readings(page)))
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
@@ -205,8 +204,8 @@ def decode(body: bytes | str, declared: str | None) -> str:
     encoding, mark = read_bom(body)
     if encoding and mark:
         return clean(to_unicode(body[len(mark) :], encoding))
-    encoding = _usable(declared) or _declared_inside(body)
-    if encoding is None or not encoding.startswith(_WIDE):
+    encoding = codec_of(declared) or codec_inside(body)
+    if encoding is None or not encoding.startswith(WIDE):
         _refuse_controls(body[:_SAMPLE_BYTES])
     if encoding is None or encoding == "utf-8":
         try:
@@ -223,7 +222,7 @@ def _encoding_of_invalid_utf8(body: bytes, *, is_declared: bool) -> str:
     valid, broken = _characters_beyond_ascii(body)
     if is_declared and broken <= valid:
         return "utf-8"
-    inside = _declared_inside(body)
+    inside = codec_inside(body)
     return "cp1252" if inside is None or inside == "utf-8" else inside
 
 
@@ -254,26 +253,6 @@ def clean(text: str, utf8: bytes | None = None) -> str:
         b"\xed" in utf8 or (b"\xef" in utf8 and b"\xef\xbf" in utf8)
     )
     return _FORBIDDEN.sub("", text) if has_controls or has_others else text
-
-
-def _usable(label: str | None) -> str | None:
-    """Return the codec for an encoding label; None if no page can be written in it."""
-    try:
-        name = resolve_encoding(label.strip()) if label else None
-        if name is None or name in _NOT_FOR_PAGES:
-            return None
-        # Codecs that are no text encodings, such as hex, raise LookupError; a NUL in the label
-        # ValueError.
-        "".encode(name)
-    except (LookupError, ValueError):
-        return None
-    return f"{name}-be" if name in _WIDE else name
-
-
-def _declared_inside(body: bytes) -> str | None:
-    encoding = _usable(html_body_declared_encoding(body))
-    # A declaration read as ASCII cannot be true of the page it stands in (HTML standard, 13.2.3.2).
-    return "utf-8" if encoding is not None and encoding.startswith(_WIDE) else encoding
 
 
 def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
@@ -355,13 +334,6 @@ def _check_open(html: str) -> None:
             )
 
 
-# Unicode normalization takes quadratic time on long runs of accents; no language stacks more than a
-# few.
-_ENDLESS_MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{32})[^\w\s\x00-\x7f]+")
-# Every eighth character of a text with 33 of them in a row holds this.
-_MANY_MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{4}")
-
-
 def tidy(text: str) -> str:
     """Return the text without what takes more than linear time to fingerprint, stripped.
 
@@ -373,7 +345,4 @@ def tidy(text: str) -> str:
             raise PageError(
                 "too_large", f"the text has up to {letters:,} letters, more than {MAX_LETTERS:,}"
             )
-    cleaned = clean(text)
-    if not cleaned.isascii() and _MANY_MARKS.search(cleaned[::8]):
-        cleaned = _ENDLESS_MARKS.sub(r"\1", cleaned)
-    return cleaned.strip()
+    return without_endless_marks(clean(text)).strip()

@@ -341,3 +341,28 @@ def test_what_holds_most_of_a_page_is_content_whatever_it_is_called(frame: str) 
     # Beside an article, it is what it is called.
     article = f"<h1>News</h1><div class=text><p>{SHARED * 20}</p></div>"
     assert "ferry" not in text_of(f"{article}{frame.format(f'<p>{TEASER}</p>')}")
+
+
+@pytest.mark.parametrize(
+    "anchored",
+    [
+        "".join(f'<p><a name="v{n}">{text}</a></p>' for n, text in enumerate(SENTENCES)),
+        f"<a id=top><div>{BODY}</div></a>",
+        f"<a name=top><div>{BODY}</div>",
+        f"<section><a class=anchor aria-hidden=true>{BODY}</a></section>",
+    ],
+)
+def test_an_anchor_that_leads_nowhere_is_no_link(anchored: str) -> None:
+    text = text_of(f"<div>{paragraphs(*OTHER)}</div><div>{anchored}</div>")
+    assert [sentence for sentence in SENTENCES if sentence not in text] == []
+    blocks = blocks_of(parse(anchored))
+    assert blocks.links == []
+    assert {linked for _, linked, _ in blocks.lines} == {0}
+
+
+@pytest.mark.parametrize(
+    "attribute", ["href=/a", "href", "onclick='go()'", "role=button", "tabindex=0"]
+)
+def test_an_anchor_that_leads_somewhere_is_a_link(attribute: str) -> None:
+    blocks = blocks_of(parse(f"<p><a {attribute}>Home</a></p>"))
+    assert [linked for _, linked, _ in blocks.lines] == [4]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.key import NO_KEY
 from crawldedup.marks import values
 from crawldedup.marks.packing import MOST_BYTES, packed_content
@@ -421,3 +422,13 @@ def test_a_picture_is_called_by_its_file_or_by_what_a_program_is_asked_for(
     source: str, name: str | None
 ) -> None:
     assert picture_name(source) == name
+
+
+@pytest.mark.parametrize("invisible", ["\u200b", "\u200d", "\u200e", "\ufeff", "\ufe0f"])
+def test_characters_that_nobody_sees_tell_no_pages_apart(invisible: str) -> None:
+    text = " ".join(f"The ferry number {number} leaves the pier at dawn." for number in range(20))
+    source = "<title>Ferries</title><h1>Ferries</h1><p>{}</p>"
+    dedup = Deduplicator()
+    dedup.check("https://a.example/1", html=source.format(text))
+    marked = source.format(text).replace("er", f"e{invisible}r")
+    assert dedup.check("https://a.example/2", html=marked).kind == "exact_duplicate"
