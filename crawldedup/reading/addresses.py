@@ -19,6 +19,9 @@ _LONGEST: Final = 2048
 """Letters of an address; of a longer one, its beginning and a hash are taken."""
 
 _BEGINNING: Final = 100
+_LONGEST_NAME: Final = 50
+_LONGEST_SET: Final = 20_000
+_LONGEST_STYLE: Final = 300_000
 
 # What an attribute may name, in the order in which it is believed.
 _LATE, _PLAIN, _SET, _PLAYER, _OTHER, _NOTHING = range(6)
@@ -90,7 +93,13 @@ def named_files(attributes: Attributes) -> Iterator[str]:
 
 
 def addresses_in_style(style: str) -> Iterator[str]:
-    """Yield the addresses in a style sheet or a `style` attribute, such as backgrounds."""
+    """Yield the addresses in a style sheet or a `style` attribute, such as backgrounds.
+
+    A very long one is yielded as it is.
+    """
+    if len(style) > _LONGEST_STYLE:
+        yield style
+        return
     # Takes linear time: what an open quote holds ends at the next one.
     for match in _IN_STYLE.finditer(style):
         if address := match[1] or match[2] or match[3]:
@@ -106,8 +115,12 @@ def shortened(address: str) -> str:
     """Return an address of bounded length that stays different from others."""
     if len(address) <= _LONGEST:
         return address
-    digest = blake2b(address.encode("utf-8", "replace"), digest_size=16)
-    return f"{address[:_BEGINNING]}…{digest.hexdigest()}"
+    return f"{address[:_BEGINNING]}…{digest_of(address)}"
+
+
+def digest_of(text: str) -> str:
+    """Return what stands for a text that is too long to be compared itself."""
+    return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def _by_kind(named: tuple[int, str]) -> int:
@@ -119,7 +132,7 @@ def _by_kind(named: tuple[int, str]) -> int:
 def _kind_of(name: str) -> int:
     if name in _PLAIN_NAMES:
         return _PLAIN
-    if len(name) > _BEGINNING:
+    if len(name) > _LONGEST_NAME:
         return _NOTHING
     for kind, pattern in (
         (_SET, _SET_NAME),
@@ -134,7 +147,7 @@ def _kind_of(name: str) -> int:
 
 def _in_set(value: str) -> Iterator[str]:
     """Yield the addresses of `srcset`, which may have commas in them, without their sizes."""
-    if value.startswith("data:"):
+    if value.startswith("data:") or len(value) > _LONGEST_SET:
         yield value
         return
     for part in value.split():

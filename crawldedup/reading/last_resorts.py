@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape, unescape
-from itertools import filterfalse
+from itertools import filterfalse, takewhile
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -18,10 +18,16 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.reading import shell_words
 from crawldedup.reading.blocks import kinds_of, tags
-from crawldedup.reading.html import MAX_BYTES, HtmlPage, bounded
+from crawldedup.reading.html import HtmlPage, bounded
 
 _MOST_LEVELS: Final = 4
 """Of last resorts within last resorts, such as a picture for the object that stands for another."""
+
+_MOST_TAGS: Final = 20_000
+"""Tags of what is read. Of 2,300 real pages, the largest had 18,000 elements."""
+
+_MOST_MARKUPS: Final = 5_000
+_MOST_LETTERS: Final = 2_000_000
 
 _LONGEST_EXCUSE: Final = 5_000
 """Letters of a markup that may be an excuse, and nothing more."""
@@ -55,11 +61,13 @@ class LastResorts:
         pages: Documents of it: each holds what stands within the one before it.
         excuses: Lines that ask to enable scripts, or for another browser.
         beside_excuses: The lines beside these, which hardly are the content of a page.
+        is_cut: Whether there is more of it than is read.
     """
 
     pages: tuple[HtmlPage, ...]
     excuses: tuple[str, ...]
     beside_excuses: tuple[str, ...]
+    is_cut: bool
 
 
 class _Markup(NamedTuple):
@@ -77,9 +85,10 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
     excuses: dict[str, None] = {}
     beside: dict[str, None] = {}
     inner = page
+    budget = _Budget()
     for _ in range(_MOST_LEVELS):
         content: list[str] = []
-        for markup in _markups(inner.tree):
+        for markup in takewhile(budget.allows, _markups(inner.tree)):
             lines = _lines_of_excuse(markup.html) if markup.may_excuse else []
             if lines:
                 excuses |= dict.fromkeys(filter(_is_excuse, lines))
@@ -88,12 +97,29 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
                 content.append(f"<div>{markup.html}</div>")
         if not content:
             break
-        # To write out a tree may make its attributes longer.
-        inner = HtmlPage(bounded("\n".join(content)[:MAX_BYTES]))
+        inner = HtmlPage(bounded("\n".join(content)))
         pages.append(inner)
-    if not pages and not excuses:
+    if not pages and not excuses and not budget.is_spent:
         return None
-    return LastResorts(tuple(pages), tuple(excuses), tuple(beside))
+    return LastResorts(tuple(pages), tuple(excuses), tuple(beside), budget.is_spent)
+
+
+class _Budget:
+    """What may still be read of the last resorts of a page."""
+
+    def __init__(self) -> None:
+        self.is_spent = False
+        self._markups = _MOST_MARKUPS
+        self._tags = _MOST_TAGS
+        self._letters = _MOST_LETTERS
+
+    def allows(self, markup: _Markup) -> bool:
+        """Return whether a markup may be read, and count it."""
+        self._markups -= 1
+        self._tags -= markup.html.count("<")
+        self._letters -= len(markup.html)
+        self.is_spent = min(self._markups, self._tags, self._letters) < 0
+        return not self.is_spent
 
 
 def _markups(tree: LexborHTMLParser) -> Iterator[_Markup]:

@@ -14,6 +14,7 @@ from crawldedup.reading import shell_words
 from crawldedup.reading.addresses import (
     addresses_in_style,
     addresses_of,
+    digest_of,
     is_media_file,
     named_files,
     shortened,
@@ -49,6 +50,9 @@ _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _LEAST_SHOWN: Final = 3
 """Pixels: a smaller picture counts visits."""
 
+_MOST_ELEMENTS: Final = 20_000
+"""Elements that are looked at. A page of more is compared by all of its markup."""
+
 _LONGEST_HOST: Final = 200
 """Letters of an address in which the name of a tracker is looked for."""
 
@@ -59,6 +63,7 @@ _WAY_BACK: Final = re.compile(
     r"dest|destination|goto|back|back_?url|came_from|referr?er)=(?:/|%2f)(?!/|%2f)[^&#]*&?",
     re.IGNORECASE,
 )
+_REFERRER: Final = re.compile(r"[?&]ref=", re.IGNORECASE)
 _SHARES: Final = re.compile(
     r"^(?:https?:)?//(?:[\w-]{1,20}\.)?(?:facebook\.com/(?:sharer|share|dialog)|"
     r"(?:twitter|x)\.com/(?:share|intent|home\?status)|pinterest\.\w{2,3}/pin/create|"
@@ -103,6 +108,8 @@ def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTe
     excuses: tuple[str, ...] = ()
     if resorts is not None:
         excuses = resorts.excuses
+        if resorts.is_cut:
+            parts.append(_words(digest_of(page.html)))
         parts += map(_words, resorts.beside_excuses)
         for inner in resorts.pages:
             parts += map(_words, _lines(inner))
@@ -144,8 +151,10 @@ def _address(address: str, *, stays: bool = True) -> _Part:
 
 def _target(address: str) -> _Part:
     """Return where a link leads: sessions, and the way back to the page itself, aside."""
-    target = _WAY_BACK.sub("", without_visit(shortened(address.strip())))
-    return _words(target)
+    target = _WAY_BACK.sub("", shortened(address.strip()))
+    core = without_visit(target)
+    # Whoever refers a visitor may be all that a link is about.
+    return _Part(target if _REFERRER.search(target) else core, core)
 
 
 class _Elements:
@@ -158,7 +167,10 @@ class _Elements:
 
     def parts(self) -> Iterator[_Part]:
         """Yield it in the order of the document."""
-        for element in self._page.tree.css("*"):
+        elements = self._page.tree.css("*")
+        if len(elements) > _MOST_ELEMENTS:
+            yield _words(digest_of(self._page.html))
+        for element in elements[:_MOST_ELEMENTS]:
             tag = element.tag or ""
             if tag == "script":
                 program = element.text() or ""
