@@ -158,10 +158,9 @@ def _with_resorts(main: str, resorts: LastResorts, extractor: Extractor) -> str:
     for page in resorts.pages:
         text = content_text(page)
         # A whole page may stand in a <map> that was never closed.
-        main = extractor.extract(page)
-        if _MOST_OF_RESORT * count_words(main) >= count_words(text):
-            text = main
-        texts.append(text)
+        article = extractor.extract(page)
+        is_page = _MOST_OF_RESORT * count_words(article) >= count_words(text)
+        texts.append(article if is_page else text)
     shown = tidy("\n".join(texts))
     return main if count_words(shown) <= count_words(main) else f"{main}\n{shown}".strip()
 
