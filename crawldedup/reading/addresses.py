@@ -39,8 +39,8 @@ _PLAYER_NAME: Final = re.compile(
 )
 _OTHER_NAME: Final = re.compile(
     r"data-.*(?:ima?ge?|bg|background|photo|pic|thumb|full|large|zoom|poster|media|file|hi-?res|"
-    r"cover|slide|parallax|href).*"
-    r"|background|lowsrc|dynsrc|(?:xlink:)?href"
+    r"cover|slide|parallax).*"
+    r"|background|lowsrc|dynsrc"
 )
 _LIKE_ADDRESS: Final = re.compile(r"data:|[^\s/.]{0,200}[/.]\S")
 _MEDIA_FILE: Final = re.compile(

@@ -33,7 +33,8 @@ from crawldedup.urls import TOKEN
 Attributes = Mapping[str, str | None]
 
 _MEDIA: Final = tags("audio embed frame iframe image img object source track video")
-_LINKS: Final = tags("a area")
+# Of links, of pictures in drawings, and of what a program makes a link.
+_TARGETS: Final = ("href", "xlink:href", "data-href")
 _SILENT: Final = tags("base head link script style template title use")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 _LABELS: Final = ("alt", "data-alt")
@@ -60,7 +61,7 @@ _PIXELS: Final = re.compile(r"\s{0,9}(\d{1,6})(?:px)?\s{0,9}")
 # Where a link leads back to, when somebody has logged in, is the page itself. Another site is not.
 _WAY_BACK: Final = re.compile(
     r"(?<=[?&])(?:next|return|return_?(?:url|to|path)|redirect|redirect_?(?:url|uri|to)|continue|"
-    r"dest|destination|goto|back|back_?url|came_from|referr?er)=(?:/|%2f)(?!/|%2f)[^&#]*&?",
+    r"dest|destination|goto|back|back_?url|came_from|refer(?:er|rer))=(?:/|%2f)(?!/|%2f)[^&#]*&?",
     re.IGNORECASE,
 )
 _REFERRER: Final = re.compile(r"[?&]ref=", re.IGNORECASE)
@@ -193,15 +194,14 @@ class _Elements:
         if is_media or attributes.get("role") == "img":
             for label in _LABELS_OF_MEDIA:
                 yield _words(attributes.get(label) or "")
-        yield from self._addresses(element, is_media=is_media, is_link=tag in _LINKS)
+        yield from self._addresses(element, is_media=is_media)
         said = [*_links(tag, attributes), *_values(tag, attributes)]
         if said and not self._is_around_content(element):
             yield from said
 
-    def _addresses(self, element: LexborNode, *, is_media: bool, is_link: bool) -> Iterator[_Part]:
+    def _addresses(self, element: LexborNode, *, is_media: bool) -> Iterator[_Part]:
         attributes = element.attributes
-        href = attributes.get("href") if is_link else None
-        addresses = [address for address in addresses_of(attributes) if address != href]
+        addresses = [*addresses_of(attributes)]
         addresses += named_files(attributes)
         style = attributes.get("style")
         if style and "(" in style:
@@ -257,9 +257,10 @@ def _of_meta(attributes: Attributes) -> Iterator[_Part]:
 
 def _links(tag: str, attributes: Attributes) -> Iterator[_Part]:
     """Yield where an element leads when somebody clicks it."""
-    href = attributes.get("href") if tag in _LINKS else None
-    if href and not _SHARES.match(href):
-        yield _target(href)
+    for name in _TARGETS:
+        href = attributes.get(name)
+        if href and not _SHARES.match(href):
+            yield _target(href)
     if tag == "form" and (attributes.get("method") or "get").lower() == "get":
         yield _target(attributes.get("action") or "")
     if "formaction" in attributes:
