@@ -99,6 +99,8 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
             break
         inner = HtmlPage(bounded("\n".join(content)))
         pages.append(inner)
+    else:
+        budget.is_spent = budget.is_spent or any(True for _ in _markups(inner.tree))
     if not pages and not excuses and not budget.is_spent:
         return None
     return LastResorts(tuple(pages), tuple(excuses), tuple(beside), budget.is_spent)

@@ -95,6 +95,13 @@ def test_short_pages_differ_in_their_last_resorts(resort: Callable[[str], str]) 
     assert one.core != other.core
 
 
+def test_what_stands_too_deep_to_be_read_still_makes_two_pages() -> None:
+    one, other = (f"<p>{text}</p>" for text in ("a red boat", "a green boat"))
+    for _ in range(6):
+        one, other = framed(one), framed(other)
+    assert read(f"<h1>Mail</h1>{one}").whole != read(f"<h1>Mail</h1>{other}").whole
+
+
 def test_documents_without_frames_are_read() -> None:
     html = f"<frameset><frame src=a><noframes><body><p>{STORY}</p></body></noframes></frameset>"
     assert STORY in extract_page(html, None, get_extractor("blocks"), min_words=20).main
