@@ -149,10 +149,21 @@ def test_small_pictures_and_those_of_lists_of_links_do_not_lead() -> None:
         'data-original="/river.jpg"',
         'srcset="/river.jpg 1x, /river@2x.jpg 2x"',
         'data-srcset=" /river-300w.jpg 300w, /river-900w.jpg 900w"',
+        'src="/blank.gif" data-lazy-src="/river.jpg"',
+        'src="/grey.png" data-echo="/river.jpg"',
+        'src="none.gif" file="data/river.jpg"',
+        'src="/spacer.gif" data-large_image="/river.jpg"',
     ],
 )
 def test_pictures_that_a_script_loads_later_count(attributes: str) -> None:
     assert marks_of(document(f"<img {attributes}>")).pictures == ("river",)
+
+
+def test_the_sources_of_a_picture_count_where_nothing_else_names_it() -> None:
+    body = "<picture><source {}srcset='/river.webp 1x'><img class=lazy {}></picture>"
+    assert marks_of(document(body.format("data-", ""))).pictures == ("river",)
+    assert marks_of(document(body.format("", "src=/mill.jpg"))).pictures == ("mill",)
+    assert marks_of(document("<img src=/logo.png data-href=/mill>")).pictures == ()
 
 
 @pytest.mark.parametrize(
