@@ -60,7 +60,7 @@ SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
 # Names everything that decides the bits.
 PROFILE: Final = (
-    f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/2"
+    f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/3"
 )
 # One odd factor for each of the four 64-bit words of verify bits.
 _VERIFY_FACTORS: Final = np.array(

@@ -47,7 +47,7 @@ _MOST_OF_RESORT: Final = 2
 NAMED_WORDS: Final = 100
 # Names the rules of this package. Change it with them: texts of different rules must not meet in
 # one index.
-TEXT_PROFILE: Final = "text8"
+TEXT_PROFILE: Final = "text9"
 
 _HEADER: Final = kind_of("header")
 
