@@ -209,31 +209,32 @@ class Folder(NamedTuple):
     @property
     def is_shared(self) -> bool:
         """Whether it seems that the host has pages of many users, who may distrust each other."""
-        return _end_of_users(self.path.split("/")) > 0 or is_shared_host(self.host)
+        return _end_of_users(self.path) > 0 or is_shared_host(self.host)
 
     @property
     def is_common(self) -> bool:
         """Whether pages of many users stand here side by side, without a folder for each."""
         if not self.path:
             return is_shared_host(self.host)
-        last = unquote(self.path.rpartition("/")[2])
-        has_user = _end_of_users(self.path.split("/")[:-1]) > self.path.count("/")
-        return not has_user and _HAS_USERS.fullmatch(last) is not None
+        outer, _, last = self.path.rpartition("/")
+        has_user = _end_of_users(outer) > self.path.count("/")
+        return not has_user and _HAS_USERS.fullmatch(unquote(last)) is not None
 
     def _split(self) -> tuple[str, str]:
         """Return the part of the path that names a user, and the rest."""
         if is_shared_host(self.host):
             return self.path, ""
         names = self.path.split("/")
-        end = _end_of_users(names)
-        users = "/".join(names[:end])
+        users = "/".join(names[: _end_of_users(self.path)])
         return users, self.path[len(users) :]
 
 
-def _end_of_users(names: Sequence[str]) -> int:
+# The folders where a line was seen are looked at for each page of their host.
+@lru_cache(maxsize=1024)
+def _end_of_users(path: str) -> int:
     """Return how many names of a path it takes to name a user; 0 if none does."""
     end = 0
-    for place, name in enumerate(names[:_DEEPEST]):
+    for place, name in enumerate(path.split("/")[:_DEEPEST]):
         if end and place >= end:
             break
         # Behind home/users, it is the third name that belongs to somebody.
@@ -258,8 +259,9 @@ def folder_at(host: str, path: str) -> Folder:
     """Return where the page with a path stands on its host."""
     # Notes are written in UTF-8, which has no surrogates.
     host, path = (part.encode("utf-8", "backslashreplace").decode() for part in (host, path))
-    names = path.strip("/").split("/")
-    end = _end_of_users(names)
+    path_of_names = path.strip("/")
+    names = path_of_names.split("/")
+    end = _end_of_users(path_of_names)
     names_user = end == len(names) and (path.endswith("/") or unquote(names[-1])[:1] in "~@")
     if not names_user:  # The last name is that of the page.
         names.pop()

@@ -14,22 +14,21 @@ from urllib.parse import unquote
 import msgspec
 
 from crawldedup.fingerprinting.bits import Fingerprint
-from crawldedup.hosts.lines import Lines, compare_loads, known_lines, merge_lines
+from crawldedup.hosts.lines import Lines, compare_loads, known_lines
 from crawldedup.hosts.marks import (
     ChangingMarks,
     compare_marks,
     meet_values,
-    merge_marks,
     quiet_kinds,
     without_changing,
 )
+from crawldedup.hosts.notes import merge_notes
 from crawldedup.hosts.texts import ChangingTexts
 from crawldedup.hosts.views import (
     ProvedViews,
     ViewOfPage,
     are_proved,
     compare_views,
-    merge_views,
 )
 from crawldedup.marks.address import Address, View
 from crawldedup.page import Page
@@ -76,11 +75,11 @@ class HostNotes(msgspec.Struct, array_like=True):
 
     def merge(self, other: "HostNotes") -> None:
         """Take over what others know of the host."""
-        merge_lines(self.lines, other.lines)
+        merge_notes(self.lines, other.lines)
         for path, notes in other.folders.items():
             own = self.folder(path)
-            merge_marks(own.marks, notes.marks)
-            merge_views(own.views, notes.views)
+            merge_notes(own.marks, notes.marks)
+            merge_notes(own.views, notes.views)
 
 
 _NOTHING_KNOWN: Final = HostNotes()
@@ -217,6 +216,8 @@ class HostKnowledge:
         """
         if not fingerprint.marks:
             return
+        # What is kept of a load is compared, so it needs no texts.
+        fingerprint = replace(fingerprint, packed_text=b"", paragraphs=(), full=None)
         with self._lock:
             self._learn_views(page, fingerprint, carries_view=carries_view)
             folder = folder_of(page.url)

@@ -63,6 +63,11 @@ class Line(msgspec.Struct, array_like=True):
         return sum(folder.pages for folder in self.folders.values())
 
     @property
+    def evidence(self) -> int:
+        """How many loads were compared."""
+        return self.changes + self.same
+
+    @property
     def is_volatile(self) -> bool:
         """Whether numbers of the line are known to change."""
         return len(self.headings) >= _WITNESSES and self.same <= _MOST_SAME * self.changes
@@ -128,11 +133,3 @@ def known_lines(lines: Lines, folder: Folder) -> Known:
         for name, line in lines.items()
         if line.is_volatile
     }
-
-
-def merge_lines(lines: Lines, others: Lines) -> None:
-    """Take over what others know: of two notes about a line, the one from more loads holds."""
-    for name, line in others.items():
-        own = lines.get(name)
-        if own is None or line.changes + line.same > own.changes + own.same:
-            lines[name] = line

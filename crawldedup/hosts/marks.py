@@ -74,6 +74,11 @@ class Changes(msgspec.Struct, array_like=True):
         return self.values.get(value) == ""
 
     @property
+    def evidence(self) -> int:
+        """How many loads were compared."""
+        return self.loads
+
+    @property
     def are_frequent(self) -> bool:
         """Whether the mark says nothing in the folder."""
         return len(self.witnesses) >= _WITNESSES and self.conflicts > _MOST_SHARE * self.loads
@@ -224,11 +229,3 @@ def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
         data=tuple(data),
     )
     return packed_content(kept)
-
-
-def merge_marks(changes: ChangingMarks, others: ChangingMarks) -> None:
-    """Take over what others know: of two notes about a kind, the one from more loads holds."""
-    for kind, known in others.items():
-        own = changes.get(kind)
-        if own is None or known.loads > own.loads:
-            changes[kind] = known

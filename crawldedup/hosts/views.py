@@ -44,10 +44,15 @@ class Pairs(msgspec.Struct, array_like=True):
     """The names of pages that came as copies, three at most."""
 
     @property
+    def evidence(self) -> int:
+        """How many pairs there were."""
+        return self.copies + self.contrary
+
+    @property
     def are_proof(self) -> bool:
         """Whether the kind names views in the folder."""
-        pairs = self.copies + self.contrary
-        return len(self.names) >= _WITNESSES and self.contrary <= _MOST_CONTRARY * pairs
+        is_contrary = self.contrary > _MOST_CONTRARY * self.evidence
+        return len(self.names) >= _WITNESSES and not is_contrary
 
     def add(self, name: str, *, are_copies: bool) -> None:
         """Add a pair of pages."""
@@ -57,7 +62,7 @@ class Pairs(msgspec.Struct, array_like=True):
                 self.names.add(name)
         else:
             self.contrary += 1
-        if self.copies + self.contrary >= _MOST_PAIRS:
+        if self.evidence >= _MOST_PAIRS:
             self.copies //= 2
             self.contrary //= 2
 
@@ -137,11 +142,3 @@ def _is_part(similarity: float, words: int, other_words: int) -> bool:
 def are_proved(proved: ProvedViews, views: frozenset[View]) -> bool:
     """Return whether all of these views are proved in a folder."""
     return all(view.kind in proved and proved[view.kind].are_proof for view in views)
-
-
-def merge_views(proved: ProvedViews, others: ProvedViews) -> None:
-    """Take over what others know: of two notes about a kind, the one from more pairs holds."""
-    for kind, pairs in others.items():
-        own = proved.get(kind)
-        if own is None or pairs.copies + pairs.contrary > own.copies + own.contrary:
-            proved[kind] = pairs

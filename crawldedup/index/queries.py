@@ -276,13 +276,15 @@ class QueryBuilder:
             key_id=key.id,
             is_pending=not page.delivered,
             delivered=delivered,
-            proved_views=self._proved_views(page, key),
+            proved_views=self._proved_views(page, filed.fingerprint, key),
             revisit_rule=_revisit_rule(page, filed.fingerprint),
         )
 
-    def _proved_views(self, page: Page, key: Key) -> tuple[int, ...]:
+    def _proved_views(self, page: Page, fingerprint: Fingerprint, key: Key) -> tuple[int, ...]:
+        if self._hosts is None or not fingerprint.marks:
+            return ()  # A text without marks is no view of anything.
         address = Address.of(page.url, page.identity)
-        if self._hosts is None or address is None:
+        if address is None:
             return ()
         return tuple([views_hash(views, key) for views in self._hosts.proved_views_at(address)])
 

@@ -157,16 +157,16 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
         for place in range(players_end, data_end, 5)
     ]
     content = ContentMarks(
-        tuple(names),
-        tuple(pictures),
-        bool(flags & _HAS_LEAD and pictures),
-        tuple(players),
-        tuple(values),
-        text,
-        links,
-        sketch,
-        bool(flags & _IS_LISTING),
-        numbers,
+        names=tuple(names),
+        pictures=tuple(pictures),
+        has_lead=bool(flags & _HAS_LEAD and pictures),
+        players=tuple(players),
+        data=tuple(values),
+        text=text,
+        links=links,
+        sketch=sketch,
+        is_listing=bool(flags & _IS_LISTING),
+        numbers=numbers,
     )
     return content, data_end
 
@@ -189,13 +189,13 @@ def _address(data: bytes, start: int) -> tuple[AddressMarks, int]:
         canonical = _number(data, at, 3)
         at += 3
     address = AddressMarks(
-        _number(data, start + 1, 3),
-        path,
-        _number(data, start + 9, 3),
-        names,
-        parameters,
-        views,
-        canonical,
-        bool(flags & _IS_PROVED),
+        site=_number(data, start + 1, 3),
+        path=path,
+        folder=_number(data, start + 9, 3),
+        names=names,
+        parameters=parameters,
+        views=views,
+        canonical=canonical,
+        is_proved=bool(flags & _IS_PROVED),
     )
     return address, at
