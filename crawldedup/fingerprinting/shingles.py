@@ -2,8 +2,8 @@
 
 A set of shingles forgets where and how often they occur. That is nearly all there is to a grid of 0
 and 1, a table of won and lost, or the chords of a song: three kinds of words make 27 shingles, and
-every page has them all. So where many shingles occur again, longer ones that begin there join the
-set, unless these occur again as well, as in an article that is shown twice.
+every page has them all. So where all shingles of a longer one occur elsewhere, too, that joins the
+set, unless it occurs again as well, as in an article that is shown twice.
 """
 
 from typing import Final
@@ -48,16 +48,21 @@ def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
     Returns:
         Hashes to be mixed like those of the shingles; None if there are too few to matter.
     """
-    repeated = ~_is_first(shingles)
+    repeated = _occur_again(shingles)
+    singles_before = np.concatenate([[0], np.cumsum(~repeated)])
+    eligible = repeated & ~_is_first(shingles)
     hashes, size = shingles, SHINGLE_WORDS
     longer = []
     for wanted in _LONGER:
         while size < wanted:
             hashes = mix(hashes[:-size] * _LONGER_FACTOR + hashes[size:])
             size *= 2
-        repeated, is_first = repeated[: len(hashes)], _is_first(hashes)
-        longer.append(hashes[repeated & is_first])
-        repeated &= ~is_first
+        count, is_first = len(hashes), _is_first(hashes)
+        inner = size - SHINGLE_WORDS + 1
+        singles = singles_before[inner : inner + count] - singles_before[:count]
+        eligible = eligible[:count] & (singles == 0)
+        longer.append(hashes[eligible & is_first])
+        eligible &= ~is_first
     found = np.concatenate(longer)
     return found if len(found) * _LEAST_LONGER >= distinct else None
 
@@ -77,6 +82,13 @@ def set_of_shingles(words: Hashes) -> Hashes:
         return distinct
     longer = longer_shingles(shingles, len(distinct))
     return distinct if longer is None else np.unique(np.concatenate([distinct, longer]))
+
+
+def _occur_again(hashes: Hashes) -> NDArray[np.bool_]:
+    """Return True for each value that occurs elsewhere as well."""
+    _, values, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    several: NDArray[np.bool_] = counts > 1
+    return several[values]
 
 
 def _is_first(hashes: Hashes) -> NDArray[np.bool_]:

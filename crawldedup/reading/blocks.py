@@ -145,7 +145,7 @@ _ANCHORS: Final = "a:not([href]):not([onclick]):not([role]):not([tabindex])"
 _TEXT, _INLINE, _LINK, _BREAK, _BLOCK, _BOILERPLATE, _SKIPPED, _MEDIA = range(8)
 # Elements that show something without text.
 _SHOWS: Final = tags("img iframe video audio embed object")
-_HIDDEN: Final = INVISIBLE | tags("head input noscript title")
+_HIDDEN: Final = INVISIBLE | tags("head input noembed noframes noscript title")
 # A button is a block, for one that was never closed holds the page.
 _CONTROLS: Final = tags("datalist option select textarea")
 
@@ -175,6 +175,8 @@ _BELIEVED: Final = 1.5
 _BELIEVED_IF_HIDDEN: Final = 4.0
 _LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
 _MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
+# Of names within names that are not believed, such as comments in a list of comments.
+_LEVELS_OF_NAMES: Final = 3
 
 TextLine = tuple[
     str, int, int
@@ -247,48 +249,68 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     Names and tags are evidence, no verdicts: an element that holds most of what the page says is
     content, whatever it is called.
     """
+    content: frozenset[int] = frozenset()
     blocks, left_out = _walk(tree, _WITHOUT_CONTROLS, holders)
-    rest = sum([len(text) - linked for text, linked, _ in blocks.lines])
-    content = _content_among(left_out, rest)
-    if content:
-        blocks, _ = _walk(tree, _WITHOUT_CONTROLS, holders | content)
-        blocks = replace(blocks, content=content)
-    return blocks
+    for _ in range(_LEVELS_OF_NAMES):
+        rest = sum([len(text) - linked for text, linked, _ in blocks.lines])
+        found = _content_among(left_out, rest)
+        if not found:
+            break
+        content |= found
+        blocks, left_out = _walk(tree, _WITHOUT_CONTROLS, holders | content)
+    return replace(blocks, content=content) if content else blocks
 
 
 class _LeftOut(NamedTuple):
-    """An element that was left out for its name or its tag."""
+    """An element that was left out for its name or its tag, or will be since it is short."""
 
     node: LexborNode
     letters: int
-    is_hidden: bool
+    is_hidden: bool = False
+    is_read: bool = False
 
 
 def _content_among(left_out: list[_LeftOut], rest: int) -> frozenset[int]:
     """Return the `mem_id` of the elements that hold several times what the rest of the page says.
 
-    Elements of one tag and class count together, such as the replies to a question.
+    Elements of one tag and name count together, such as the replies to a question, short ones
+    included.
 
     Args:
         left_out: The elements that were left out.
         rest: The letters of the rest, without links.
     """
+    rest = max(0, rest - sum([each.letters for each in left_out if each.is_read]))
     groups: dict[tuple[str, str, bool], list[_LeftOut]] = defaultdict(list)
     for each in left_out:
-        name = (each.node.attributes.get("class") or "")[:_READ]
-        groups[each.node.tag or "", name, each.is_hidden].append(each)
+        groups[each.node.tag or "", _name_of_noise(each.node), each.is_hidden].append(each)
     content: set[int] = set()
     for (_, _, is_hidden), group in groups.items():
         most = max(rest * (_BELIEVED_IF_HIDDEN if is_hidden else _BELIEVED), _LEAST_CONTENT)
         letters = sum([each.letters for each in group])
-        if letters > most and letters - sum([_linked(each.node) for each in group]) > most:
+        if letters > most and sum([_letters_beside_links(each.node) for each in group]) > most:
             content.update([each.node.mem_id for each in group])
     return frozenset(content)
 
 
-def _linked(node: LexborNode) -> int:
-    """Return how many letters of an element are those of links."""
-    return sum([len(link.text()) for link in node.css("a[href]")])
+def _name_of_noise(node: LexborNode) -> str:
+    """Return the word in the class of an element that calls it noise, or else the whole class.
+
+    Comments differ in what else their classes say, such as their depth or their author.
+    """
+    names = (node.attributes.get("class") or "")[:_READ]
+    found = _NOISE.search(names)
+    return found[0].strip(" -_").lower() if found else names
+
+
+def _letters_beside_links(node: LexborNode) -> int:
+    """Return how many letters an element has that are no white space, and none of links."""
+    linked = sum([_letters(link) for link in node.css("a[href]")])
+    return _letters(node) - linked
+
+
+def _letters(node: LexborNode) -> int:
+    return len(" ".join(node.text().split()))
 
 
 # One loop over plain lists, with few looks at each node: a call for each would take as long again.
@@ -366,8 +388,8 @@ def _walk(  # noqa: C901, PLR0915
             if holders is not None:
                 if role == _BOILERPLATE and node.mem_id not in holders:
                     letters = len(node.text())
-                    if letters > _SHORT_NOISE and len(left_out) < _MOST_LEFT_OUT:
-                        left_out.append(_LeftOut(node, letters, is_hidden=False))
+                    if letters and len(left_out) < _may_be_left_out(letters):
+                        left_out.append(_LeftOut(node, letters))
                     node = node.next
                     continue
                 if len(nodes) < _NAMED:
@@ -375,9 +397,11 @@ def _walk(  # noqa: C901, PLR0915
                 is_noise = name in (Label.HIDDEN, Label.NOISE) and node.mem_id not in holders
                 # What is in short noise is no longer, and is not measured again.
                 if is_noise and short_noise < 0:
-                    if (letters := len(node.text())) > _SHORT_NOISE:
-                        if len(left_out) < _MOST_LEFT_OUT:
-                            left_out.append(_LeftOut(node, letters, name == Label.HIDDEN))
+                    letters = len(node.text())
+                    is_short, is_hidden = letters <= _SHORT_NOISE, name == Label.HIDDEN
+                    if len(left_out) < _may_be_left_out(letters):
+                        left_out.append(_LeftOut(node, letters, is_hidden, is_short))
+                    if not is_short:
                         node = node.next
                         continue
                     short_noise = len(nodes)
@@ -394,6 +418,11 @@ def _walk(  # noqa: C901, PLR0915
         roles.append(role)
         node = child
     return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media), left_out
+
+
+def _may_be_left_out(letters: int) -> int:
+    """Return how many elements may have been left out before one of so many letters is weighed."""
+    return _MOST_LEFT_OUT if letters > _SHORT_NOISE else _MOST_LEFT_OUT // 2
 
 
 def _anchors(tree: LexborHTMLParser) -> set[int]:

@@ -170,7 +170,7 @@ def content_text(page: HtmlPage) -> str:
 
     All pages of a site share those, so short pages would look alike.
     """
-    blocks = blocks_of(page.tree)
+    blocks, content = blocks_of(page.tree), page.content
     kept, in_content = [True], [False]
     for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[
         1:
@@ -178,7 +178,7 @@ def content_text(page: HtmlPage) -> str:
         in_content.append(in_content[parent] or kind in HOLD_CONTENT)
         is_named = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
         is_around = not in_content[parent] if kind == _HEADER else is_named
-        kept.append(kept[parent] and (not is_around or node.mem_id in page.holders))
+        kept.append(kept[parent] and (not is_around or node.mem_id in content))
     return "\n".join([text for text, _, block in blocks.lines if kept[block]])
 
 

@@ -9,6 +9,7 @@ beyond bounds is refused, and counted.
 import codecs
 import re
 from collections import Counter, defaultdict
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self
@@ -158,6 +159,13 @@ class HtmlPage:
     def blocks(self) -> Blocks:
         """The blocks and lines of the page, without controls and noise."""
         return blocks_without_noise(self.tree, self.holders)
+
+    @property
+    def content(self) -> Set[int]:
+        """The elements that are content whatever they are called, by `mem_id`: the holders, and
+        those that hold most of the page.
+        """
+        return self.holders | self.blocks.content
 
 
 def check_size(body: bytes | str) -> None:

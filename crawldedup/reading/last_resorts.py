@@ -40,7 +40,7 @@ _MOST_BESIDE: Final = 60
 
 _WITHIN: Final = tags("audio canvas map object video")
 _IN_TREE: Final = kinds_of(_WITHIN)
-_RAW: Final = tags("noframes noscript")
+_RAW: Final = tags("noembed noframes noscript")
 _SELECTOR: Final = ", ".join(sorted(_WITHIN | _RAW | {"iframe", "textarea"}))
 
 _UNABLE: Final = re.compile(
@@ -128,8 +128,11 @@ def _markups(tree: LexborHTMLParser) -> Iterator[_Markup]:
     """Yield each last resort that holds something and stands in no other one."""
     known: dict[int, bool] = {}
     for node in tree.css(_SELECTOR):
+        # What stands in another one is read with that.
+        if _is_within(node, known):
+            continue
         if node.tag_id in _IN_TREE:
-            if node.first_child is not None and not _is_within(node, known):
+            if node.first_child is not None:
                 yield _Markup(node.inner_html or "", may_excuse=True)
             continue
         text = node.text() or ""

@@ -19,6 +19,7 @@ where it stands:
 """
 
 import re
+from collections.abc import Set
 from typing import Final
 
 from crawldedup.reading.blocks import (
@@ -107,7 +108,7 @@ def main_text(page: HtmlPage) -> str:
     blocks = page.blocks
     if not blocks.lines:
         return ""
-    read = _Lines(blocks, page.holders | blocks.content)
+    read = _Lines(blocks, page.content)
     text = kept = read.without_noise()
     size = sum([read.sizes[line] * (_LISTED if read.is_listed[line] else 1) for line in kept])
     if sum([read.sizes[line] for line in kept if read.is_prose[line]]) >= max(
@@ -155,7 +156,7 @@ class _Lines:
     link in a list of links. `factors` say how much prose weighs by the names around it.
     """
 
-    def __init__(self, blocks: Blocks, holders: set[int]) -> None:
+    def __init__(self, blocks: Blocks, holders: Set[int]) -> None:
         self.blocks, self._holders = blocks, holders
         self.sizes: list[int] = []
         self.is_prose: list[bool] = []
@@ -250,6 +251,8 @@ class _Lines:
             self.factors[block] = _NAMED_ARTICLE
         elif kind in HOLD_CONTENT:
             self.factors[block] = max(self.factors[block], _IN_ARTICLE)
+        if self.blocks.nodes[block].mem_id in self.blocks.content:
+            return False
         prose = self.prose[block]
         share = prose / max(self.prose[0], 1)
         if name == Label.HIDDEN:

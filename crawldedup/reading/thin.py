@@ -163,6 +163,7 @@ class _Elements:
 
     def __init__(self, page: HtmlPage, *, without_trackers: bool = False) -> None:
         self._page = page
+        self._content = page.content
         self._without_trackers = without_trackers
         self._known: dict[int, bool] = {}
 
@@ -237,7 +238,7 @@ class _Elements:
         is_around = outer is not None and self._known[outer.mem_id]
         for node in reversed(path):
             is_around = is_around or (
-                node.mem_id not in self._page.holders
+                node.mem_id not in self._content
                 and (
                     node.tag in BOILERPLATE_TAGS or node.attributes.get("role") in BOILERPLATE_ROLES
                 )

@@ -127,8 +127,9 @@ def fingerprint_of(text: str) -> Definition:
 
 
 def shingles_of(triples: list[int]) -> set[int]:
-    """The set of three words each, and of more where these repeat, if that makes half as many."""
+    """The set of three words each, and of more where all these repeat, if that makes half as many."""
     hashes, size = triples, 3
+    counts = Counter(triples)
     repeated = _repeated(triples)
     longer: set[int] = set()
     for wanted in (12, 48, 192):
@@ -140,6 +141,11 @@ def shingles_of(triples: list[int]) -> set[int]:
             size *= 2
         again = _repeated(hashes)
         repeated &= set(range(len(hashes)))
+        repeated = {
+            place
+            for place in repeated
+            if all(counts[triple] > 1 for triple in triples[place : place + size - 2])
+        }
         longer |= {hashes[place] for place in repeated - again}
         repeated &= again
     some = set(triples)

@@ -59,6 +59,7 @@ RESORTS: dict[str, Callable[[str], str]] = {
         f"<object classid=x><param name=movie value=a.swf><object data=a.swf><p>{text}</p>"
         "</object></object>"
     ),
+    "frame of old": lambda text: f"<noembed><p>{text}</p></noembed>",
     "canvas": lambda text: f"<canvas id=chart><table><tr><td>{text}</td></tr></table></canvas>",
     "canvas that is not closed": lambda text: f"<canvas/><p>{text}</p>",
     "map that is not closed": lambda text: f"<map name=m><area href=/a><p>{text}</p>",
@@ -105,6 +106,22 @@ def test_what_stands_too_deep_to_be_read_still_makes_two_pages() -> None:
 def test_documents_without_frames_are_read() -> None:
     html = f"<frameset><frame src=a><noframes><body><p>{STORY}</p></body></noframes></frameset>"
     assert STORY in extract_page(html, None, get_extractor("blocks"), min_words=20).main
+
+
+@pytest.mark.parametrize("tag", ["noembed", "noframes"])
+def test_the_markup_of_raw_text_is_not_shown(tag: str) -> None:
+    raw = f"<{tag}><p class=old>{SHARED}</p></{tag}>"
+    assert read(f"<p>{LONG}</p>{raw}").main == read(f"<p>{LONG}</p>").main
+    alone = read(raw).main
+    assert SHARED in alone
+    assert "<p" not in alone
+
+
+@pytest.mark.parametrize(
+    "raw", ["<noframes><p>{}</p></noframes>", "<textarea>{}</textarea>"], ids=["frames", "field"]
+)
+def test_a_last_resort_in_another_one_is_read_once(raw: str) -> None:
+    assert read(f"<object data=a>{raw.format(STORY)}</object>").main.count(STORY) == 1
 
 
 EXCUSES = [
