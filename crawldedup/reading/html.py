@@ -36,6 +36,9 @@ from crawldedup.urls import MAX_CLAIMS, HeadLinks
 MAX_BYTES: Final = 6 * 1024 * 1024  # of a page (as UTF-8, if it is given as text)
 MAX_TAGS: Final = 250_000  # start tags of a page
 MAX_ATTRIBUTES: Final = 500_000  # of a page, since a tree takes 500 bytes for one
+# Different names of tags and attributes: parsers look for each among a hundredth of the others.
+# Real pages have a few hundred.
+MAX_NAMES: Final = 30_000
 # Of a text that is fingerprinted, after normalization, which makes eighteen of some.
 MAX_LETTERS: Final = MAX_BYTES
 
@@ -52,6 +55,7 @@ _ENDLESS_TAG: Final = re.compile(
 )
 _ATTRIBUTES: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+((?>(?:{_ATTRIBUTE})+))")
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
+_TAG_NAME: Final = re.compile(r"<[A-Za-z][^\s/>]{0,199}")
 # One of them stands before every attribute, and counting them takes no time.
 _SEPARATORS: Final = " \t\n\f\r/\"'"
 # Lexbor takes half a second for so many letters of attributes in one tag, and as long for so many
@@ -292,20 +296,36 @@ def bounded(html: str) -> str:
     if len(html) > _FEW_LETTERS and _ENDLESS_TAG.search(html):
         # A comparison in a script can look like such a tag; another ">" does no harm there.
         html = _ENDLESS_TAG.sub(r"\g<0>>", html)
-    if (
-        tags * _MANY_ATTRIBUTES > MAX_ATTRIBUTES
-        and sum(map(html.count, _SEPARATORS)) > MAX_ATTRIBUTES
-    ):
-        attributes = sum(len(_EACH_ATTRIBUTE.findall(tag[1])) for tag in _ATTRIBUTES.finditer(html))
-        if attributes > MAX_ATTRIBUTES:
-            raise PageError(
-                "too_large", f"the page has {attributes:,} attributes, more than {MAX_ATTRIBUTES:,}"
-            )
+    if len(html) > _FEW_LETTERS:
+        _check_attributes(html, tags)
     formatting = Counter(_MAY_FORMAT.findall(html))
     letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
     if tags > _FEW_TAGS or tags * letters > _MOST_REOPENED:
         _check_open(html)
     return html
+
+
+def _check_attributes(html: str, tags: int) -> None:
+    """Raise PageError("too_large") for too many attributes, or too many names of any kind."""
+    if tags + sum(map(html.count, _SEPARATORS)) <= MAX_NAMES:
+        return
+    # White space, a slash or the quote behind a value stands before each attribute.
+    quotes = html.count('"') + html.count("'")
+    beside = tags + html.count("/") + quotes // 2
+    if beside <= MAX_NAMES and beside + len(set(html.split())) <= MAX_NAMES:
+        return
+    names = set(_TAG_NAME.findall(html))
+    attributes = 0
+    for tag in _ATTRIBUTES.finditer(html):
+        found = _EACH_ATTRIBUTE.findall(tag[1])
+        attributes += len(found)
+        names.update([attribute.partition("=")[0].strip() for attribute in found])
+    for kind, count, most in (
+        ("attributes", attributes, MAX_ATTRIBUTES),
+        ("names of tags and attributes", len(names), MAX_NAMES),
+    ):
+        if count > most:
+            raise PageError("too_large", f"the page has {count:,} {kind}, more than {most:,}")
 
 
 def _check_open(html: str) -> None:

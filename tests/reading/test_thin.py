@@ -174,3 +174,19 @@ def test_hostile_attributes_take_linear_time(body: str) -> None:
     except PageError as error:
         assert error.reason == "empty"  # noqa: PT017
     assert time.process_time() - started < 8
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<p a{0:x}=1 b{0:x}>some words",
+        "<x{0:x}>some words</x{0:x}>",
+        '<p a{0:x}=""b{0:x}=""/c{0:x}>',
+    ],
+    ids=["attributes", "tags", "without white space"],
+)
+def test_a_page_of_endless_names_is_refused_before_it_is_parsed(part: str) -> None:
+    few, many = ("".join(part.format(n) for n in range(count)) for count in (9_000, 31_000))
+    assert read(f"<p>What is on the page.</p>{few}").main
+    with pytest.raises(PageError, match="names of tags and attributes, more than 30,000"):
+        read(many)
