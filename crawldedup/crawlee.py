@@ -6,9 +6,9 @@ from typing import Any
 
 from crawlee import RequestState
 from crawlee.errors import ContextPipelineInterruptedError
-from w3lib.encoding import http_content_type_encoding
 
 from crawldedup.adapter import HTML, MARK, CrawlDeduplicator
+from crawldedup.reading.charsets import label_in_type
 
 
 class DedupHook(CrawlDeduplicator):
@@ -53,7 +53,7 @@ class DedupHook(CrawlDeduplicator):
         ):
             return
         # What a browser shows has no encoding.
-        encoding = None if hasattr(context, "page") else http_content_type_encoding(declared)
+        encoding = None if hasattr(context, "page") else label_in_type(declared)
         html = await (context.page.content() if hasattr(context, "page") else response.read())
         url, links = request.loaded_url or request.url, headers.get("link", "")
         mark = await self.judge(url, html, encoding, links=links, is_start=not request.crawl_depth)

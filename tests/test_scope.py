@@ -39,6 +39,14 @@ def test_plain_urls_are_no_others_than_any(url: str) -> None:
         ("http://m.shop.internal/", "shop.internal"),
         ("http://shop.internal/", "shop.internal"),
         ("http://co.uk/", "co.uk"),
+        ("http://www.münchen.example/", "xn--mnchen-3ya.example"),
+        ("http://XN--MNCHEN-3YA.example/", "xn--mnchen-3ya.example"),
+        ("http://user@BÜCHER.example:8080/", "xn--bcher-kva.example"),
+        ("http://пример.рф/", "xn--e1afmkfd.xn--p1ai"),
+        ("http://日本語。jp/", "xn--wgv71a119e.jp"),
+        ("http://straße.de/", "xn--strae-oqa.de"),
+        ("http://☃.net/", "xn--n3h.net"),
+        ("http://ä..de/", "ä..de"),
         ("http://[::1]:80/", "::1"),
         ("https://alice.github.io/x", "alice.github.io"),
         *(
@@ -55,6 +63,13 @@ def test_plain_urls_are_no_others_than_any(url: str) -> None:
 )
 def test_the_site_is_the_registered_domain_or_the_host(url: str, site: str) -> None:
     assert site_of(url) == site
+
+
+def test_folders_of_one_host_are_the_same_in_both_spellings() -> None:
+    folder = folder_of("http://münchen.example:8080/a/b/c")
+    assert folder == folder_of("http://xn--mnchen-3ya.example:8080/a/b/c")
+    assert folder.host == "xn--mnchen-3ya.example:8080"
+    assert folder_of("http://me:pw@münchen.example/").host == "me:pw@xn--mnchen-3ya.example"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
+from crawldedup.reading.markup import is_html
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 MOST_BYTES: Final = (
@@ -225,9 +226,13 @@ def _page_of(head: Message, content: bytes) -> Page | None:
     charset, body = declared.get_content_charset(), _decoded(content, headers)
     if media_type != _TEXT_TYPE:
         return Page(url, html=body, encoding=charset)
+    text = body.decode("utf-8", "replace")
     with suppress(LookupError):  # an unknown charset
-        return Page(url, text=body.decode(charset or "utf-8", "replace"))
-    return Page(url, text=body.decode("utf-8", "replace"))
+        text = body.decode(charset or "utf-8", "replace")
+    # What was made of a page is text, whatever it begins with.
+    if kind == "response" and is_html(text):
+        return Page(url, html=body, encoding=charset)
+    return Page(url, text=text)
 
 
 def _decoded(body: bytes, headers: Message) -> bytes:

@@ -11,7 +11,7 @@ There are two kinds of features, because finding and deciding want opposite thin
   edits, so few probes find a near duplicate; the pairs keep a template shared by many pages from
   dominating them.
 - verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold
-  means.
+  means. Texts of few words in many orders have longer shingles as well: see `shingles`.
 
 Words count twice as much as pairs: an edit changes one word, but two pairs. Each weighs (term
 frequency)^0.75, in eighths: between tf, which a few words dominate, and 1 + log tf. An edit changes
@@ -41,10 +41,12 @@ from crawldedup.fingerprinting.shingles import (
     SHINGLE_WORDS,
     Hashes,
     is_first_of_run,
+    may_have_longer,
     pair_hashes,
+    set_of_shingles,
     shingle_hashes,
 )
-from crawldedup.fingerprinting.tokenize import hashes_of_texts, mix
+from crawldedup.fingerprinting.tokenize import hashes_of_texts, mix, without_ignored
 from crawldedup.key import NO_KEY, Key
 from crawldedup.marks.packing import MOST_BYTES, packed_content, unpacked
 from crawldedup.marks.values import ShownMarks
@@ -58,7 +60,7 @@ SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
 # Names everything that decides the bits.
 PROFILE: Final = (
-    f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/2"
+    f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/3"
 )
 # One odd factor for each of the four 64-bit words of verify bits.
 _VERIFY_FACTORS: Final = np.array(
@@ -246,13 +248,15 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:
-    """Return a 64-bit hash of a text, character for character but for white space."""
-    line = text.replace("\n", " ")
+    """Return a 64-bit hash of a text, character for character but for white space and what is
+    invisible.
+    """
+    line = without_ignored(text.replace("\n", " "))
     # All white space but the blank is unprintable, and most texts have none; splitting takes longer
     # than to look.
     is_single_spaced = line.isprintable() and "  " not in line and line == line.strip()
     return key.number(
-        (line if is_single_spaced else " ".join(text.split())).encode("utf-8", "replace"), "text"
+        (line if is_single_spaced else " ".join(line.split())).encode("utf-8", "replace"), "text"
     )
 
 
@@ -275,12 +279,15 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
     pairs = mix(pairs)
     # Of each page, its words and its pairs; and its shingles. What reaches into the next page is
     # left out.
-    features, triples, end = [], [], 0
+    features, triples, texts, end = [], [], [], 0
     for count in words:
         start, end = end, end + count
         features += [hashes[start:end], pairs[start : end - 1]]
         triples.append(shingles[start : end - 2])
-    return _search_weights(features), _verify_weights(triples)
+        texts.append(hashes[start:end])
+    # The search sorts the words.
+    verify_weights = _verify_weights(triples, texts)
+    return _search_weights(features), verify_weights
 
 
 def _search_weights(features: list[Hashes]) -> Floats:
@@ -305,11 +312,17 @@ def _search_weights(features: list[Hashes]) -> Floats:
     return ((2 * sums - totals[:, None]) / norms[:, None]).astype(np.float32)
 
 
-def _verify_weights(shingles: list[Hashes]) -> Floats:
+def _verify_weights(shingles: list[Hashes], texts: list[Hashes]) -> Floats:
     """Return normalized weights of the verify bits, shape (pages, 256), over the set of shingles of
-    each page.
+    each page, whose words are in `texts`.
     """
     distinct, _, starts = _runs(shingles)
+    with_longer = list(shingles)
+    for page, (start, end) in enumerate(pairwise(starts)):
+        if may_have_longer(len(shingles[page]), end - start):
+            with_longer[page] = set_of_shingles(texts[page])
+    if any(some is not others for some, others in zip(with_longer, shingles, strict=True)):
+        distinct, _, starts = _runs(with_longer)
     sizes = np.diff(starts)[:, None]
     # Sums go up in steps of two, and zero counts as positive: the border lies at minus a half. This
     # changes no bit, but without it the flips of short pages are predicted badly.

@@ -1,17 +1,29 @@
-"""Hashes of word pairs and word 3-shingles, and the exact Jaccard similarity of two texts."""
+"""Hashes of word pairs and word 3-shingles, and the exact Jaccard similarity of two texts.
+
+A set of shingles forgets where and how often they occur. That is nearly all there is to a grid of 0
+and 1, a table of won and lost, or the chords of a song: three kinds of words make 27 shingles, and
+every page has them all. So where all shingles of a longer one occur elsewhere, too, that joins the
+set, unless it occurs again as well, as in an article that is shown twice.
+"""
 
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting.tokenize import word_hashes
+from crawldedup.fingerprinting.tokenize import mix, word_hashes
 
 Hashes = NDArray[np.uint64]
 SHINGLE_WORDS: Final = 3
 PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 FIRST_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
+_LONGER_FACTOR: Final = np.uint64(0x9FB21C651E98DF25)
+# Words of the longer shingles. Two kinds of words make 4,096 shingles of twelve.
+_LONGER: Final = (12, 48, 192)
+# A text has longer shingles if it has one for so many of three words. Pages of manuals, which
+# repeat themselves a lot, have fewer.
+_LEAST_LONGER: Final = 2
 
 
 def pair_hashes(words: Hashes) -> Hashes:
@@ -24,6 +36,66 @@ def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
     mixed like those.
     """
     return pairs[:-1] * TRIPLE_FACTOR + words[2:]
+
+
+def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
+    """Return the distinct longer shingles of a text, which tell where its shingles occur again.
+
+    Args:
+        shingles: All shingles of the text, in order.
+        distinct: How many of them differ.
+
+    Returns:
+        Hashes to be mixed like those of the shingles; None if there are too few to matter.
+    """
+    repeated = _occur_again(shingles)
+    singles_before = np.concatenate([[0], np.cumsum(~repeated)])
+    eligible = repeated & ~_is_first(shingles)
+    hashes, size = shingles, SHINGLE_WORDS
+    longer = []
+    for wanted in _LONGER:
+        while size < wanted:
+            hashes = mix(hashes[:-size] * _LONGER_FACTOR + hashes[size:])
+            size *= 2
+        count, is_first = len(hashes), _is_first(hashes)
+        inner = size - SHINGLE_WORDS + 1
+        singles = singles_before[inner : inner + count] - singles_before[:count]
+        eligible = eligible[:count] & (singles == 0)
+        longer.append(hashes[eligible & is_first])
+        eligible &= ~is_first
+    found = np.concatenate(longer)
+    return found if len(found) * _LEAST_LONGER >= distinct else None
+
+
+def may_have_longer(shingles: int, distinct: int) -> bool:
+    """Return whether a text of so many shingles may have longer ones."""
+    return (shingles - distinct) * _LEAST_LONGER >= distinct
+
+
+def set_of_shingles(words: Hashes) -> Hashes:
+    """Return the distinct hashes of the shingles of a text, sorted, with longer ones if they
+    matter.
+    """
+    shingles = shingle_hashes(words, pair_hashes(words))
+    distinct: Hashes = np.unique(shingles)
+    if not may_have_longer(len(shingles), len(distinct)):
+        return distinct
+    longer = longer_shingles(shingles, len(distinct))
+    return distinct if longer is None else np.unique(np.concatenate([distinct, longer]))
+
+
+def _occur_again(hashes: Hashes) -> NDArray[np.bool_]:
+    """Return True for each value that occurs elsewhere as well."""
+    _, values, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    several: NDArray[np.bool_] = counts > 1
+    return several[values]
+
+
+def _is_first(hashes: Hashes) -> NDArray[np.bool_]:
+    """Return True where a value occurs for the first time."""
+    is_first = np.zeros(len(hashes), np.bool_)
+    is_first[np.unique(hashes, return_index=True)[1]] = True
+    return is_first
 
 
 def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:
@@ -40,6 +112,6 @@ def jaccard(text: str, other: str) -> float | None:
     words = [word_hashes(each) for each in (text, other)]
     if min(map(len, words)) < SHINGLE_WORDS:
         return None
-    first, second = (np.unique(shingle_hashes(each, pair_hashes(each))) for each in words)
+    first, second = (set_of_shingles(each) for each in words)
     shared = len(np.intersect1d(first, second, assume_unique=True))
     return shared / (len(first) + len(second) - shared)

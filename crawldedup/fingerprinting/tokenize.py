@@ -4,6 +4,7 @@ and hash the words.
 A text is NFKC-normalized and case-folded as of Unicode 14: a frozen table classifies all code
 points. A word is a run of letters, digits and underscores with their marks; in scripts without
 spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar) every letter with its marks is a word.
+Characters that nobody sees, such as joiners, are no part of a text: they are left out first.
 
 The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i + 1) * B^i mod 2^64):
 a sum over a slice of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a
@@ -31,9 +32,11 @@ SEPARATOR: Final = 0  # ends a word: white space, punctuation, a symbol, a contr
 LETTER: Final = 1
 # Is a word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...).
 SOLO: Final = 2
-MARK: Final = 3  # belongs to the letter before it: a combining mark or joiner
+MARK: Final = 3  # belongs to the letter before it: a combining mark
 # Is not assigned in Unicode 14, and blanked out, since newer Pythons might normalize it.
 UNKNOWN: Final = 4
+# Is invisible and left out: Default_Ignorable_Code_Point, which NFKC_Casefold leaves out as well.
+IGNORED: Final = 5
 
 DATA_FILE: Final = "unicode14.json"
 # Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of
@@ -43,10 +46,18 @@ _BLOCK: Final = 1 << 16
 _PLANE: Final = 1 << 16
 _SHIFT: Final = np.uint64(32)
 _FACTOR: Final = np.uint64(0xD6E8FEB86659FD93)
+# Stands for characters that are not normalized and folded to one letter.
 _SOFT_HYPHEN: Final = "\xad"
 # Hangul vowels and tails are letters, yet normalization joins them to the letter before.
 _JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
 _SURROGATES: Final = slice(0xD800, 0xE000)
+# No language stacks more accents on a letter.
+_MOST_MARKS: Final = 32
+# Of a text with more of them in a row, every eighth character is one, four times in a row.
+_EIGHTH: Final = 8
+# Tibetan and halfwidth characters that become nothing but accents.
+_BECOME_MARKS: Final = (0xF73, 0xF75, 0xF81, 0xFF9E, 0xFF9F)
+_PLANES_WITH_MARKS: Final = range(0x20000)
 # The class of a character that a table cannot give: its neighbors matter, or it becomes several
 # characters.
 _ODD: Final = 3
@@ -78,6 +89,43 @@ def split_words(text: str, *, fold_case: bool = True) -> list[str]:
     # Words of one letter may stand side by side.
     spaced = np.insert(codes, words.starts, ord(" ")).astype("<u4")
     return spaced.tobytes().decode("utf-32-le").split()
+
+
+def without_ignored(text: str) -> str:
+    """Return a text without the characters that nobody sees, such as joiners."""
+    if text.isascii():
+        return text
+    codes = _code_points(text)
+    ignored = class_table().take(codes) == IGNORED
+    return _text_of(codes[~ignored]) if ignored.any() else text
+
+
+def without_endless_marks(text: str) -> str:
+    """Return a text without the accents beyond the first 32 in a row.
+
+    Unicode normalization takes quadratic time on long runs of what it sorts, even with characters
+    between them that are left out before.
+    """
+    if text.isascii():
+        return text
+    sample = _sorted_marks().take(_code_points(text[::_EIGHTH]))
+    if not (sample[:-3] & sample[1:-2] & sample[2:-1] & sample[3:]).any():
+        return text
+    codes = _code_points(text)
+    places = np.arange(len(codes))
+    before = np.where(_sorted_marks().take(codes), -1, places)
+    return _text_of(codes[places - np.maximum.accumulate(before) <= _MOST_MARKS])
+
+
+@cache
+def _sorted_marks() -> NDArray[np.bool_]:
+    """Return for every code point whether it is one that normalization sorts, or leaves out, or
+    makes such ones of.
+    """
+    is_sorted: NDArray[np.bool_] = class_table() == IGNORED
+    combining = [code for code in _PLANES_WITH_MARKS if unicodedata.combining(chr(code))]
+    is_sorted[[*combining, *_BECOME_MARKS]] = True
+    return is_sorted
 
 
 class _Words(NamedTuple):
@@ -148,17 +196,11 @@ def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
 
     To normalize takes three times as long as to look it up.
     """
-    # Soft hyphens are invisible inside words.
-    text = text.replace(_SOFT_HYPHEN, "")
     codes = _code_points(text)
-    unknown = class_table().take(codes) == UNKNOWN
-    if unknown.any():
-        text = (
-            np.where(unknown, np.uint32(ord(" ")), codes)
-            .astype("<u4")
-            .tobytes()
-            .decode("utf-32-le")
-        )
+    classes = class_table().take(codes)
+    if (classes >= UNKNOWN).any():
+        known = np.where(classes == UNKNOWN, np.uint32(ord(" ")), codes)
+        text = _text_of(known[classes != IGNORED])
     normalized = unicodedata.normalize("NFKC", text)
     codes = _code_points(normalized.casefold() if fold_case else normalized)
     classes = class_table().take(codes)
@@ -168,6 +210,10 @@ def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
 def _code_points(text: str) -> NDArray[np.uint32]:
     # Lone surrogates cannot be encoded; they belong to no word, so a replacement changes nothing.
     return np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
+
+
+def _text_of(codes: NDArray[np.uint32]) -> str:
+    return codes.astype("<u4").tobytes().decode("utf-32-le")
 
 
 def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.intp]:
@@ -247,7 +293,7 @@ def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
     all_classes = class_table()
     # Their neighbors matter, or they matter for their neighbors.
     joining = all_classes >= MARK
-    joining[_JAMO_VOWELS_AND_TAILS] = joining[_SURROGATES] = joining[ord(_SOFT_HYPHEN)] = True
+    joining[_JAMO_VOWELS_AND_TAILS] = joining[_SURROGATES] = True
     alone = np.flatnonzero(~joining[:_PLANE])
     folded = [unicodedata.normalize("NFKC", chr(code)).casefold() for code in alone.tolist()]
     letters = np.array([ord(text) if len(text) == 1 else ord(_SOFT_HYPHEN) for text in folded])

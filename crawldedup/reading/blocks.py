@@ -6,11 +6,12 @@ few elements that matter.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import accumulate, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
@@ -140,10 +141,11 @@ def _of_names(names: str) -> int:
     return (Label.NOISE if is_noise else 0) + (Label.ARTICLE if _ARTICLE.search(names) else 0)
 
 
+_ANCHORS: Final = "a:not([href]):not([onclick]):not([role]):not([tabindex])"
 _TEXT, _INLINE, _LINK, _BREAK, _BLOCK, _BOILERPLATE, _SKIPPED, _MEDIA = range(8)
 # Elements that show something without text.
 _SHOWS: Final = tags("img iframe video audio embed object")
-_HIDDEN: Final = INVISIBLE | tags("head input noscript title")
+_HIDDEN: Final = INVISIBLE | tags("head input noembed noframes noscript title")
 # A button is a block, for one that was never closed holds the page.
 _CONTROLS: Final = tags("datalist option select textarea")
 
@@ -168,8 +170,13 @@ _WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
 _NAMED: Final = 5_000
 # Letters up to which noise is looked at all the same: a price may be named "promo".
 _SHORT_NOISE: Final = 100
-# Times that noise may be longer than the rest, to be believed before it is read.
-_BELIEVED: Final = 4
+# Times that what is called noise may be longer than the rest of the page, links left out.
+_BELIEVED: Final = 1.5
+_BELIEVED_IF_HIDDEN: Final = 4.0
+_LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
+_MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
+# Of names within names that are not believed, such as comments in a list of comments.
+_LEVELS_OF_NAMES: Final = 3
 
 TextLine = tuple[
     str, int, int
@@ -184,6 +191,7 @@ class Blocks:
 
     What a block holds are the numbers from its own to before its end. `names` are what its
     attributes say of it. `links` are the links, and `media` the pictures, frames and players.
+    `content` has the `mem_id` of elements that hold most of the page, whatever they are called.
     """
 
     nodes: list[LexborNode]
@@ -194,6 +202,7 @@ class Blocks:
     lines: list[TextLine]
     links: list[LexborNode]
     media: list[LexborNode]
+    content: frozenset[int] = frozenset()
 
     def children(self, block: int) -> Iterator[int]:
         """Yield the direct children of a block."""
@@ -235,31 +244,88 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
 
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
-    """Walk a tree, but not into navigation, footers and what is named as noise or hidden, unless
-    that is the page.
+    """Walk a tree, but not into navigation, footers and what is named as noise or hidden.
+
+    Names and tags are evidence, no verdicts: an element that holds most of what the page says is
+    content, whatever it is called.
     """
-    blocks, noise = _walk(tree, _WITHOUT_CONTROLS, holders)
-    if noise and noise > _BELIEVED * sum([len(text) for text, _, _ in blocks.lines]):
-        blocks, _ = _walk(tree, _WITHOUT_CONTROLS, holders, believes_names=False)
-    return blocks
+    content: frozenset[int] = frozenset()
+    blocks, left_out = _walk(tree, _WITHOUT_CONTROLS, holders)
+    for _ in range(_LEVELS_OF_NAMES):
+        rest = sum([len(text) - linked for text, linked, _ in blocks.lines])
+        found = _content_among(left_out, rest)
+        if not found:
+            break
+        content |= found
+        blocks, left_out = _walk(tree, _WITHOUT_CONTROLS, holders | content)
+    return replace(blocks, content=content) if content else blocks
+
+
+class _LeftOut(NamedTuple):
+    """An element that was left out for its name or its tag, or will be since it is short."""
+
+    node: LexborNode
+    letters: int
+    is_hidden: bool = False
+    is_read: bool = False
+
+
+def _content_among(left_out: list[_LeftOut], rest: int) -> frozenset[int]:
+    """Return the `mem_id` of the elements that hold several times what the rest of the page says.
+
+    Elements of one tag and name count together, such as the replies to a question, short ones
+    included.
+
+    Args:
+        left_out: The elements that were left out.
+        rest: The letters of the rest, without links.
+    """
+    rest = max(0, rest - sum([each.letters for each in left_out if each.is_read]))
+    groups: dict[tuple[str, str, bool], list[_LeftOut]] = defaultdict(list)
+    for each in left_out:
+        groups[each.node.tag or "", _name_of_noise(each.node), each.is_hidden].append(each)
+    content: set[int] = set()
+    for (_, _, is_hidden), group in groups.items():
+        most = max(rest * (_BELIEVED_IF_HIDDEN if is_hidden else _BELIEVED), _LEAST_CONTENT)
+        letters = sum([each.letters for each in group])
+        if letters > most and sum([_letters_beside_links(each.node) for each in group]) > most:
+            content.update([each.node.mem_id for each in group])
+    return frozenset(content)
+
+
+def _name_of_noise(node: LexborNode) -> str:
+    """Return the word in the class of an element that calls it noise, or else the whole class.
+
+    Comments differ in what else their classes say, such as their depth or their author.
+    """
+    names = (node.attributes.get("class") or "")[:_READ]
+    found = _NOISE.search(names)
+    return found[0].strip(" -_").lower() if found else names
+
+
+def _letters_beside_links(node: LexborNode) -> int:
+    """Return how many letters an element has that are no white space, and none of links."""
+    linked = sum([_letters(link) for link in node.css("a[href]")])
+    return _letters(node) - linked
+
+
+def _letters(node: LexborNode) -> int:
+    return len(" ".join(node.text().split()))
 
 
 # One loop over plain lists, with few looks at each node: a call for each would take as long again.
 def _walk(  # noqa: C901, PLR0915
     tree: LexborHTMLParser,
     does: list[int],
-    holders: set[int] | None = None,
-    *,
-    believes_names: bool = True,
-) -> tuple[Blocks, int]:
-    """Return the blocks of a tree, and the letters of the longest noise that was left out by its
-    name.
+    holders: Set[int] | None = None,
+) -> tuple[Blocks, list[_LeftOut]]:
+    """Return the blocks of a tree, and the elements that were left out for their names or tags.
 
     With `holders`, the names of blocks are read, and what is noise is left out.
     """
     body = tree.body
     if body is None:
-        return Blocks([], [], [], [], [], [], [], []), 0
+        return Blocks([], [], [], [], [], [], [], []), []
     nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Label.NOTHING]
     lines: list[TextLine] = []
     links_met: list[LexborNode] = []
@@ -267,7 +333,9 @@ def _walk(  # noqa: C901, PLR0915
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
     opened, roles = [body], [_BLOCK]
-    linked = links = block = longest_noise = 0
+    left_out: list[_LeftOut] = []
+    linked = links = block = 0
+    anchors = _anchors(tree)
     short_noise, known = -1, len(does)
     node = body.first_child
     while node is not None or opened:
@@ -288,6 +356,8 @@ def _walk(  # noqa: C901, PLR0915
             continue
         kind = node.tag_id
         role = does[kind] if kind < known else _INLINE
+        if role == _LINK and node.mem_id in anchors:
+            role = _INLINE
         if role >= _SKIPPED:
             if role == _MEDIA:
                 media.append(node)
@@ -317,17 +387,21 @@ def _walk(  # noqa: C901, PLR0915
             name = Label.NOTHING
             if holders is not None:
                 if role == _BOILERPLATE and node.mem_id not in holders:
+                    letters = len(node.text())
+                    if letters and len(left_out) < _may_be_left_out(letters):
+                        left_out.append(_LeftOut(node, letters))
                     node = node.next
                     continue
                 if len(nodes) < _NAMED:
                     name = label_of(node)
-                is_noise = name == Label.HIDDEN or (
-                    name == Label.NOISE and node.mem_id not in holders
-                )
+                is_noise = name in (Label.HIDDEN, Label.NOISE) and node.mem_id not in holders
                 # What is in short noise is no longer, and is not measured again.
-                if is_noise and believes_names and short_noise < 0:
-                    if (letters := len(node.text())) > _SHORT_NOISE:
-                        longest_noise = max(longest_noise, letters)
+                if is_noise and short_noise < 0:
+                    letters = len(node.text())
+                    is_short, is_hidden = letters <= _SHORT_NOISE, name == Label.HIDDEN
+                    if len(left_out) < _may_be_left_out(letters):
+                        left_out.append(_LeftOut(node, letters, is_hidden, is_short))
+                    if not is_short:
                         node = node.next
                         continue
                     short_noise = len(nodes)
@@ -343,7 +417,20 @@ def _walk(  # noqa: C901, PLR0915
         opened.append(node)
         roles.append(role)
         node = child
-    return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media), longest_noise
+    return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media), left_out
+
+
+def _may_be_left_out(letters: int) -> int:
+    """Return how many elements may have been left out before one of so many letters is weighed."""
+    return _MOST_LEFT_OUT if letters > _SHORT_NOISE else _MOST_LEFT_OUT // 2
+
+
+def _anchors(tree: LexborHTMLParser) -> set[int]:
+    """Return the `mem_id` of each <a> that leads nowhere: it marks a place, and its text is text.
+
+    Scripts make links of others, as in menus, so those with a handler or a role are links.
+    """
+    return {node.mem_id for node in tree.css(_ANCHORS)}
 
 
 def _end_line(lines: list[TextLine], pieces: list[str], linked: int, block: int) -> None:

@@ -1,13 +1,15 @@
 """Extract the text of a page that is fingerprinted, by the extractor that was chosen.
 
 With too much of the template, an article on another site is missed; with too little of the page,
-what tells two pages apart. So three rules hold with extractors that guess at the main text:
+what tells two pages apart. So four rules hold with extractors that guess at the main text:
 
 1. Below `NAMED_WORDS`, the main text begins with the page's name (og:title or title), in which
    products of one description differ. In an article, a rewritten headline must not count.
 2. Below `FALLBACK_WORDS`, the extractor has missed the content (a listing, a product, a form). Then
    all text counts except navigation, page header, footer and the like.
-3. Below `min_words`, a page is compared by `PageText.whole`, for exact copies alone, and without
+3. Below `LITTLE_WORDS`, what is shown only where something else fails (`last_resorts`) counts as
+   well, if it has more words than the rest.
+4. Below `min_words`, a page is compared by `PageText.whole`, for exact copies alone, and without
    its name.
 """
 
@@ -19,8 +21,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from selectolax.lexbor import LexborNode
-
 from crawldedup.checks import did_you_mean, refused
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.fingerprinting.tokenize import count_words
@@ -28,26 +28,28 @@ from crawldedup.reading.area import Area, cut_to
 from crawldedup.reading.blocks import (
     BOILERPLATE,
     BOILERPLATE_ROLES,
-    BOILERPLATE_TAGS,
     HOLD_CONTENT,
     blocks_of,
     kind_of,
 )
 from crawldedup.reading.html import HtmlPage, tidy
+from crawldedup.reading.last_resorts import LastResorts, last_resorts
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.shells import is_shell, refusal
-from crawldedup.reading.volatile import without_visit
+from crawldedup.reading.thin import ThinTexts, thin_texts, visible_text
 
 FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
+# A shorter main text is little beside what a page shows only where something else fails, if that
+# has more words.
+LITTLE_WORDS: Final = 200
+_MOST_OF_RESORT: Final = 2
 # A shorter main text begins with the page's name, which would change nothing in a longer one.
 NAMED_WORDS: Final = 100
 # Names the rules of this package. Change it with them: texts of different rules must not meet in
 # one index.
-TEXT_PROFILE: Final = "text8"
+TEXT_PROFILE: Final = "text9"
 
 _HEADER: Final = kind_of("header")
-_IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
-_IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, object"
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,13 @@ def extract_page(
         if extractor.is_heuristic and words < FALLBACK_WORDS:
             main = max(main, tidy(content_text(page)), key=count_words)
             words = count_words(main)
+        resorts = last_resorts(page) if words < max(min_words, LITTLE_WORDS) else None
+        if extractor.is_heuristic and resorts is not None:
+            main = _with_resorts(main, resorts, extractor)
+            words = count_words(main)
         whole = core = None
         if words < min_words:
-            whole, core = tidy(_identity_text(page)), tidy(_identity_text(page, main))
-            if not whole and is_shell(page):
-                raise refusal()
-            if not whole:
-                raise PageError("empty", "there is nothing to see on the page")
+            whole, core = _thin_texts(page, main, resorts)
         elif extractor.is_heuristic and words < NAMED_WORDS:
             main = f"{tidy(page.name)}\n{main}".strip()
         return PageText(
@@ -135,12 +137,40 @@ _AS_IT_IS: Final = Extractor(
 )
 
 
+def _thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTexts:
+    """Return what a page of few words is compared by.
+
+    Raises:
+        PageError: There is nothing to see.
+    """
+    texts = thin_texts(page, main, resorts)
+    whole = tidy(texts.whole)
+    if whole:
+        return ThinTexts(whole, tidy(texts.core))
+    if is_shell(page):
+        raise refusal()
+    raise PageError("empty", "there is nothing to see on the page")
+
+
+def _with_resorts(main: str, resorts: LastResorts, extractor: Extractor) -> str:
+    """Return a main text with what is shown where something else fails, if that has more words."""
+    texts = []
+    for page in resorts.pages:
+        text = content_text(page)
+        # A whole page may stand in a <map> that was never closed.
+        article = extractor.extract(page)
+        is_page = _MOST_OF_RESORT * count_words(article) >= count_words(text)
+        texts.append(article if is_page else text)
+    shown = tidy("\n".join(texts))
+    return main if count_words(shown) <= count_words(main) else f"{main}\n{shown}".strip()
+
+
 def content_text(page: HtmlPage) -> str:
     """Return the visible text without navigation, page header and footer, sidebars and controls.
 
     All pages of a site share those, so short pages would look alike.
     """
-    blocks = blocks_of(page.tree)
+    blocks, content = blocks_of(page.tree), page.content
     kept, in_content = [True], [False]
     for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[
         1:
@@ -148,70 +178,8 @@ def content_text(page: HtmlPage) -> str:
         in_content.append(in_content[parent] or kind in HOLD_CONTENT)
         is_named = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
         is_around = not in_content[parent] if kind == _HEADER else is_named
-        kept.append(kept[parent] and (not is_around or node.mem_id in page.holders))
+        kept.append(kept[parent] and (not is_around or node.mem_id in content))
     return "\n".join([text for text, _, block in blocks.lines if kept[block]])
-
-
-def _identity_text(page: HtmlPage, main: str | None = None) -> str:
-    """Return all that tells a page with little text from another: text, description, media
-    addresses, scripts.
-
-    The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing
-    else. Return of the page's `main` text what stays while nothing changes: it, where media and the
-    links of the content lead, and data. Programs and what surrounds the text often change with
-    every load.
-    """
-    parts = [_visible_text(page) if main is None else f"{page.title}\n{main}"]
-    known: dict[int, bool] = {}
-    for element in page.tree.css(_IDENTIFYING if main is None else f"{_IDENTIFYING}, a, area"):
-        if element.tag == "a" and _is_around_content(element, page, known):
-            continue
-        attributes = element.attributes
-        if element.tag == "meta":
-            if (
-                attributes.get("property") or attributes.get("name") or ""
-            ).lower() in _IDENTIFYING_META:
-                parts.append(attributes.get("content") or "")
-        elif element.tag == "script":
-            if main is None or "json" in (attributes.get("type") or ""):
-                parts.append(element.text())
-        else:
-            addresses = [attributes.get(name) or "" for name in ("href", "src", "data-src", "data")]
-            addresses = [address for address in addresses if not address.startswith("data:")]
-            parts += addresses if main is None else map(without_visit, addresses)
-    return "\n".join(filter(None, map(str.strip, parts)))
-
-
-def _is_around_content(element: LexborNode, page: HtmlPage, known: dict[int, bool]) -> bool:
-    """Return whether an element stands in the navigation, header, footer or sidebar of a page.
-
-    Args:
-        element: The element.
-        page: The page.
-        known: What is known of the elements above others, by their `mem_id`. It is added to, so
-            that none is looked at twice.
-    """
-    path = []
-    outer = element.parent
-    while outer is not None and outer.mem_id not in known:
-        path.append(outer)
-        outer = outer.parent
-    is_around = outer is not None and known[outer.mem_id]
-    for node in reversed(path):
-        is_around = is_around or (
-            node.mem_id not in page.holders
-            and (node.tag in BOILERPLATE_TAGS or node.attributes.get("role") in BOILERPLATE_ROLES)
-        )
-        known[node.mem_id] = is_around
-    return is_around
-
-
-def _visible_text(page: HtmlPage) -> str:
-    """Return all text that a visitor without scripts sees, title first, one block of the page a
-    line.
-    """
-    lines = [text for text, _, _ in blocks_of(page.tree, with_controls=True).lines]
-    return "\n".join(filter(None, (page.title, *lines)))
 
 
 def _trafilatura() -> Extractor:
@@ -228,7 +196,7 @@ def _trafilatura() -> Extractor:
 _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
     "blocks": lambda: Extractor("blocks", main_text),
     "trafilatura": _trafilatura,
-    "text": lambda: Extractor("text", _visible_text, is_heuristic=False),
+    "text": lambda: Extractor("text", visible_text, is_heuristic=False),
 }
 
 

@@ -9,14 +9,16 @@ beyond bounds is refused, and counted.
 import codecs
 import re
 from collections import Counter, defaultdict
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self
 
 from selectolax.lexbor import LexborHTMLParser
-from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
+from w3lib.encoding import read_bom, to_unicode
 
 from crawldedup.errors import PageError
+from crawldedup.fingerprinting.tokenize import without_endless_marks
 from crawldedup.reading.blocks import (
     HEADINGS,
     Blocks,
@@ -25,6 +27,8 @@ from crawldedup.reading.blocks import (
     parse,
     tags,
 )
+from crawldedup.reading.charsets import WIDE, codec_inside, codec_of
+from crawldedup.reading.markup import as_html, without_readings
 from crawldedup.urls import MAX_CLAIMS, HeadLinks
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages, the largest had
@@ -32,6 +36,9 @@ from crawldedup.urls import MAX_CLAIMS, HeadLinks
 MAX_BYTES: Final = 6 * 1024 * 1024  # of a page (as UTF-8, if it is given as text)
 MAX_TAGS: Final = 250_000  # start tags of a page
 MAX_ATTRIBUTES: Final = 500_000  # of a page, since a tree takes 500 bytes for one
+# Different names of tags and attributes: parsers look for each among a hundredth of the others.
+# Real pages have a few hundred.
+MAX_NAMES: Final = 30_000
 # Of a text that is fingerprinted, after normalization, which makes eighteen of some.
 MAX_LETTERS: Final = MAX_BYTES
 
@@ -48,6 +55,7 @@ _ENDLESS_TAG: Final = re.compile(
 )
 _ATTRIBUTES: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+((?>(?:{_ATTRIBUTE})+))")
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
+_TAG_NAME: Final = re.compile(r"<[A-Za-z][^\s/>]{0,199}")
 # One of them stands before every attribute, and counting them takes no time.
 _SEPARATORS: Final = " \t\n\f\r/\"'"
 # Lexbor takes half a second for so many letters of attributes in one tag, and as long for so many
@@ -87,11 +95,6 @@ _CONTROL_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\v\f\r\x1a\x1b"))
 # NUL bytes and lone surrogates cannot be stored or encoded, the others XML and HTML trees refuse.
 _FORBIDDEN: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _FORBIDDEN_BYTES: Final = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
-# Text encodings of Python that no web page is written in; punycode takes quadratic time.
-_NOT_FOR_PAGES: Final = frozenset(
-    {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
-)
-_WIDE: Final = ("utf-16", "utf-32")
 # Each byte is a character, so no bytes are wrong in them.
 _SINGLE_BYTE: Final = ("cp125", "cp866", "cp874", "iso8859-", "koi8-", "mac-")
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
@@ -109,7 +112,8 @@ class HtmlPage:
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
         """Decode a page and check what it costs. Raises PageError."""
         check_size(body)
-        return cls(bounded(decode(body, encoding)))
+        page = as_html(decode(body, encoding), MAX_TAGS)
+        return cls(bounded(without_readings(page)))
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
@@ -160,6 +164,13 @@ class HtmlPage:
         """The blocks and lines of the page, without controls and noise."""
         return blocks_without_noise(self.tree, self.holders)
 
+    @property
+    def content(self) -> Set[int]:
+        """The elements that are content whatever they are called, by `mem_id`: the holders, and
+        those that hold most of the page.
+        """
+        return self.holders | self.blocks.content
+
 
 def check_size(body: bytes | str) -> None:
     """Raise PageError("empty") for white space only, PageError("too_large") above `MAX_BYTES`."""
@@ -205,8 +216,8 @@ def decode(body: bytes | str, declared: str | None) -> str:
     encoding, mark = read_bom(body)
     if encoding and mark:
         return clean(to_unicode(body[len(mark) :], encoding))
-    encoding = _usable(declared) or _declared_inside(body)
-    if encoding is None or not encoding.startswith(_WIDE):
+    encoding = codec_of(declared) or codec_inside(body)
+    if encoding is None or not encoding.startswith(WIDE):
         _refuse_controls(body[:_SAMPLE_BYTES])
     if encoding is None or encoding == "utf-8":
         try:
@@ -223,7 +234,7 @@ def _encoding_of_invalid_utf8(body: bytes, *, is_declared: bool) -> str:
     valid, broken = _characters_beyond_ascii(body)
     if is_declared and broken <= valid:
         return "utf-8"
-    inside = _declared_inside(body)
+    inside = codec_inside(body)
     return "cp1252" if inside is None or inside == "utf-8" else inside
 
 
@@ -256,26 +267,6 @@ def clean(text: str, utf8: bytes | None = None) -> str:
     return _FORBIDDEN.sub("", text) if has_controls or has_others else text
 
 
-def _usable(label: str | None) -> str | None:
-    """Return the codec for an encoding label; None if no page can be written in it."""
-    try:
-        name = resolve_encoding(label.strip()) if label else None
-        if name is None or name in _NOT_FOR_PAGES:
-            return None
-        # Codecs that are no text encodings, such as hex, raise LookupError; a NUL in the label
-        # ValueError.
-        "".encode(name)
-    except (LookupError, ValueError):
-        return None
-    return f"{name}-be" if name in _WIDE else name
-
-
-def _declared_inside(body: bytes) -> str | None:
-    encoding = _usable(html_body_declared_encoding(body))
-    # A declaration read as ASCII cannot be true of the page it stands in (HTML standard, 13.2.3.2).
-    return "utf-8" if encoding is not None and encoding.startswith(_WIDE) else encoding
-
-
 def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
     """Return how many are valid as UTF-8, and how many are broken; the last one may be cut off."""
     text, _ = codecs.utf_8_decode(body, "replace", False)
@@ -305,20 +296,36 @@ def bounded(html: str) -> str:
     if len(html) > _FEW_LETTERS and _ENDLESS_TAG.search(html):
         # A comparison in a script can look like such a tag; another ">" does no harm there.
         html = _ENDLESS_TAG.sub(r"\g<0>>", html)
-    if (
-        tags * _MANY_ATTRIBUTES > MAX_ATTRIBUTES
-        and sum(map(html.count, _SEPARATORS)) > MAX_ATTRIBUTES
-    ):
-        attributes = sum(len(_EACH_ATTRIBUTE.findall(tag[1])) for tag in _ATTRIBUTES.finditer(html))
-        if attributes > MAX_ATTRIBUTES:
-            raise PageError(
-                "too_large", f"the page has {attributes:,} attributes, more than {MAX_ATTRIBUTES:,}"
-            )
+    if len(html) > _FEW_LETTERS:
+        _check_attributes(html, tags)
     formatting = Counter(_MAY_FORMAT.findall(html))
     letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
     if tags > _FEW_TAGS or tags * letters > _MOST_REOPENED:
         _check_open(html)
     return html
+
+
+def _check_attributes(html: str, tags: int) -> None:
+    """Raise PageError("too_large") for too many attributes, or too many names of any kind."""
+    if tags + sum(map(html.count, _SEPARATORS)) <= MAX_NAMES:
+        return
+    # White space, a slash or the quote behind a value stands before each attribute.
+    quotes = html.count('"') + html.count("'")
+    beside = tags + html.count("/") + quotes // 2
+    if beside <= MAX_NAMES and beside + len(set(html.split())) <= MAX_NAMES:
+        return
+    names = set(_TAG_NAME.findall(html))
+    attributes = 0
+    for tag in _ATTRIBUTES.finditer(html):
+        found = _EACH_ATTRIBUTE.findall(tag[1])
+        attributes += len(found)
+        names.update([attribute.partition("=")[0].strip() for attribute in found])
+    for kind, count, most in (
+        ("attributes", attributes, MAX_ATTRIBUTES),
+        ("names of tags and attributes", len(names), MAX_NAMES),
+    ):
+        if count > most:
+            raise PageError("too_large", f"the page has {count:,} {kind}, more than {most:,}")
 
 
 def _check_open(html: str) -> None:
@@ -355,13 +362,6 @@ def _check_open(html: str) -> None:
             )
 
 
-# Unicode normalization takes quadratic time on long runs of accents; no language stacks more than a
-# few.
-_ENDLESS_MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{32})[^\w\s\x00-\x7f]+")
-# Every eighth character of a text with 33 of them in a row holds this.
-_MANY_MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{4}")
-
-
 def tidy(text: str) -> str:
     """Return the text without what takes more than linear time to fingerprint, stripped.
 
@@ -373,7 +373,4 @@ def tidy(text: str) -> str:
             raise PageError(
                 "too_large", f"the text has up to {letters:,} letters, more than {MAX_LETTERS:,}"
             )
-    cleaned = clean(text)
-    if not cleaned.isascii() and _MANY_MARKS.search(cleaned[::8]):
-        cleaned = _ENDLESS_MARKS.sub(r"\1", cleaned)
-    return cleaned.strip()
+    return without_endless_marks(clean(text)).strip()

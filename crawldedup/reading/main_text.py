@@ -19,10 +19,12 @@ where it stands:
 """
 
 import re
+from collections.abc import Set
 from typing import Final
 
 from crawldedup.reading.blocks import (
     BOILERPLATE,
+    HEADINGS,
     HOLD_CONTENT,
     Blocks,
     Label,
@@ -33,7 +35,8 @@ from crawldedup.reading.blocks import (
 )
 from crawldedup.reading.html import HtmlPage
 
-_CAPTION, _H1, _MAIN, _PRE, _TABLE = map(kind_of, ("figcaption", "h1", "main", "pre", "table"))
+_ARTICLE, _CAPTION, _H1 = map(kind_of, ("article", "figcaption", "h1"))
+_MAIN, _PRE, _TABLE = map(kind_of, ("main", "pre", "table"))
 _CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
 _PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
@@ -46,6 +49,14 @@ _LONG: Final = 60
 _LONG_WITHOUT_PUNCTUATION: Final = 180
 _PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥።៕၊။።፡፣·]")
 _WORD: Final = re.compile(r"\w+")
+_READ: Final = 300  # characters of a class
+# Classes that say where a block stands, not what it is.
+_LAYOUT: Final = re.compile(
+    r"col(?:umn)?s?|row|container|wrap(?:per)?|clearfix|grid|block|widget|box|module|section|region|"
+    r"area|inner|outer|cell|panel|card|item|group|flex|span|layout|content|left|right|center|top|"
+    r"bottom|large|small|medium|wide|fluid|full|first|last|odd|even|active|visible|"
+    r"(?:col|span|grid|row)\d+|[a-z]{1,4}[_:-].*"
+)
 
 # Shares of links from which on a line is one, a list or block a list of links, and a block one of
 # teasers.
@@ -57,8 +68,10 @@ _TEASER: Final = 0.3
 # Shares of the page's prose up to which a name is believed: whatever else there is, else, if
 # hidden.
 _BELIEVED: Final = 0.1
-_BELIEVED_ELSE: Final = 0.9
+_BELIEVED_ELSE: Final = 0.65
 _BELIEVED_IF_HIDDEN: Final = 0.8
+# Times as much prose may stand outside of <main> as there is text in it.
+_MOST_OUTSIDE: Final = 2
 _CAPTIONS: Final = 0.3  # share of the page's prose up to which captions are beside the text
 # Bytes up to which a footer is one, though it has all the prose of a page of tables.
 _FOOTER: Final = 500
@@ -95,7 +108,7 @@ def main_text(page: HtmlPage) -> str:
     blocks = page.blocks
     if not blocks.lines:
         return ""
-    read = _Lines(blocks, page.holders)
+    read = _Lines(blocks, page.content)
     text = kept = read.without_noise()
     size = sum([read.sizes[line] * (_LISTED if read.is_listed[line] else 1) for line in kept])
     if sum([read.sizes[line] for line in kept if read.is_prose[line]]) >= max(
@@ -143,7 +156,7 @@ class _Lines:
     link in a list of links. `factors` say how much prose weighs by the names around it.
     """
 
-    def __init__(self, blocks: Blocks, holders: set[int]) -> None:
+    def __init__(self, blocks: Blocks, holders: Set[int]) -> None:
         self.blocks, self._holders = blocks, holders
         self.sizes: list[int] = []
         self.is_prose: list[bool] = []
@@ -196,11 +209,8 @@ class _Lines:
         names, factors = self.blocks.names, self.factors
         block, end = 1, len(kinds)
         is_noise = [False] * end
-        # A table beside a column of prose is the page, if it stands in <main>.
-        if (
-            kinds.count(_MAIN) == 1
-            and self.blocks.nodes[main := kinds.index(_MAIN)].css_first("h1") is not None
-        ):
+        main = self._main()
+        if main is not None:
             block, end = main + 1, ends[main]
             is_noise = [not main <= block < end for block in range(len(kinds))]
         while block < end:
@@ -213,12 +223,36 @@ class _Lines:
                 block += 1
         return [line for line, (_, _, block) in enumerate(self.blocks.lines) if not is_noise[block]]
 
+    def _main(self) -> int | None:
+        """Return the block of <main>, if all that counts stands in it.
+
+        A table beside a column of prose is the page, if it stands in <main> with the first heading.
+        But some templates close <main> behind the headline, or have it around the headline alone.
+        """
+        kinds = self.blocks.kinds
+        if kinds.count(_MAIN) != 1:
+            return None
+        main = kinds.index(_MAIN)
+        if self.blocks.nodes[main].css_first("h1") is None:
+            return None
+        if self.prose[main]:
+            outside = self.prose[0] - self.prose[main]
+            is_content = outside <= _MOST_OUTSIDE * (self.characters[main] - self.links[main])
+        else:
+            is_content = any(
+                main < block < self.blocks.ends[main] and kinds[block] not in HEADINGS
+                for _, _, block in self.blocks.lines
+            )
+        return main if is_content else None
+
     def _is_noise(self, block: int) -> bool:
         kind, name = self.blocks.kinds[block], self.blocks.names[block]
         if name == Label.ARTICLE:
             self.factors[block] = _NAMED_ARTICLE
         elif kind in HOLD_CONTENT:
             self.factors[block] = max(self.factors[block], _IN_ARTICLE)
+        if self.blocks.nodes[block].mem_id in self.blocks.content:
+            return False
         prose = self.prose[block]
         share = prose / max(self.prose[0], 1)
         if name == Label.HIDDEN:
@@ -306,7 +340,7 @@ class _Descent:
             return size
         if read.links[block] >= _TEASER * read.characters[block]:
             return 0
-        if kinds[block] == kinds[inner] and self._class_of(block) == self._class_of(inner):
+        if kinds[block] == kinds[inner] and self._are_alike(block, inner):
             return self._together[block] / self._together[inner] * self._prose[inner]
         leaves_headline = (
             inner not in self._around_headline
@@ -314,8 +348,20 @@ class _Descent:
         )
         return size if leaves_headline and size >= _LARGE * self._prose[inner] else 0
 
-    def _class_of(self, block: int) -> str:
-        return self._blocks.nodes[block].attributes.get("class") or ""
+    def _are_alike(self, block: int, other: int) -> bool:
+        """Return whether the classes of two blocks say that they are of one kind.
+
+        Parts of one article may have numbers, or the first one a class more. Elements that are
+        called articles may be those of others.
+        """
+        first, second = self._classes_of(block), self._classes_of(other)
+        if self._blocks.kinds[block] == _ARTICLE:
+            return first == second
+        return first == second or any(not _LAYOUT.fullmatch(name) for name in first & second)
+
+    def _classes_of(self, block: int) -> frozenset[str]:
+        names = self._blocks.nodes[block].attributes.get("class") or ""
+        return frozenset(names[:_READ].lower().split())
 
     def _beside_headline(self, article: int) -> range:
         """Return which blocks stand with the headline, away from the article, if they hold more

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from crawldedup.fingerprinting.tokenize import without_ignored
 from crawldedup.marks.address import is_view
 
 _LONGEST_ADDRESS: Final = 2048
@@ -46,7 +47,7 @@ AFTER_LABEL: Final = re.compile(r"^[^:]{1,30}:\s+(.+)$")
 
 def words_of(text: str) -> str:
     """Return the words of a text in lower case, with a blank between them."""
-    text = text.lower()
+    text = without_ignored(text).lower()
     return " ".join((_ASCII_WORD if text.isascii() else _WORD).findall(text))
 
 

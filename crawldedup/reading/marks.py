@@ -26,6 +26,7 @@ from crawldedup.marks.values import (
     ShownName,
 )
 from crawldedup.reading import mark_words
+from crawldedup.reading.addresses import NO_ADDRESS, addresses_of, first_address
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of
 from crawldedup.reading.declared import Elements, declared_data, places_on_maps
 from crawldedup.reading.html import HtmlPage
@@ -46,14 +47,13 @@ _MOST_LETTERS: Final = 200_000
 _LONGEST_TITLE: Final = 500
 _LONGEST_HEADING: Final = 300
 _MOST_PARTS: Final = 4
+_MOST_SOURCES: Final = 10
 
 _LEAST_PICTURE: Final = 65
 """Pixels: smaller pictures are symbols."""
 
 _PUNCTUATION: Final = " .:!?…»)”’\"'"
 _NUMBER_BEFORE: Final = re.compile(r"\d+")
-_NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
-_SOURCES: Final = ("data-src", "src", "data-lazy-src", "data-original", "data", "poster")
 
 
 def read_marks(page: HtmlPage, text: str, *, with_numbers: bool = False) -> ShownMarks:
@@ -204,8 +204,7 @@ def _pictures(blocks: Blocks, social_picture: str) -> _Pictures:
         if node.tag_id != _PICTURE:
             continue
         attributes = node.attributes
-        source = _source_of(attributes)
-        name = None if not source or _is_small(attributes) else mark_words.picture_name(source)
+        name = None if _is_small(attributes) else _picture_name(node, attributes)
         if name is None:
             continue
         place = _place_of(node)
@@ -227,24 +226,31 @@ def _players(blocks: Blocks, elements: Elements) -> tuple[str, ...]:
     for node in blocks.media[:_MOST_MEDIA]:
         if node.tag_id == _PICTURE:
             continue
-        source = _source_of(node.attributes)
+        source = first_address(node.attributes)
         if not source:
             inner = node.css_first("source, embed")
-            source = "" if inner is None else _source_of(inner.attributes)
+            source = "" if inner is None else first_address(inner.attributes)
         if source and (name := mark_words.player_name(source)):
             found.append(name)
     found += [f"place {place}" for place in places_on_maps(blocks, elements)]
     return tuple(dict.fromkeys(found))[:MOST_PLAYERS]
 
 
-def _source_of(attributes: Mapping[str, str | None]) -> str:
-    """Return where the file of an element lies; "" if that is not said."""
-    for name in _SOURCES:
-        source = attributes.get(name)
-        if source and not source.startswith(_NO_ADDRESS):
-            return source
-    several = attributes.get("srcset") or attributes.get("data-srcset") or ""
-    return several.strip().partition(" ")[0]
+def _picture_name(node: LexborNode, attributes: Mapping[str, str | None]) -> str | None:
+    """Return the name of the first picture that an element shows, late or at once."""
+    name = _first_name(attributes)
+    outer = node.parent
+    if name is not None or outer is None or outer.tag != "picture":
+        return name
+    names = (_first_name(source.attributes) for source in outer.css("source")[:_MOST_SOURCES])
+    return next(filter(None, names), None)
+
+
+def _first_name(attributes: Mapping[str, str | None]) -> str | None:
+    for address in addresses_of(attributes):
+        if not address.startswith(NO_ADDRESS) and (name := mark_words.picture_name(address)):
+            return name
+    return None
 
 
 def _is_small(attributes: Mapping[str, str | None]) -> bool:

@@ -20,6 +20,7 @@ import mmh3
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
 from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.fingerprinting.bits import PROFILE, Fingerprint, Source, fingerprints
+from crawldedup.fingerprinting.tokenize import without_ignored
 from crawldedup.key import NO_KEY, Key
 from crawldedup.marks.quiet import ignored_at
 from crawldedup.marks.values import ShownMarks
@@ -195,9 +196,9 @@ class PageReader:
         full = content.full
         if isinstance(full, PageContent):
             marks = read_marks(source, full.text, with_numbers=with_numbers)
-            full = replace(full, marks=marks.without(ignored))
+            full = replace(full, marks=_of_seen(marks).without(ignored))
         marks = read_marks(source, content.text, with_numbers=with_numbers)
-        return replace(content, marks=marks.without(ignored), full=full)
+        return replace(content, marks=_of_seen(marks).without(ignored), full=full)
 
     def _content_of_text(self, page: Page, text: str) -> PageContent:
         check_size(text)
@@ -209,7 +210,7 @@ class PageReader:
             with_numbers = self._options.distinguish == "numbers"
             marks = marks_of_text(tidied, page.title, with_numbers=with_numbers)
         if marks is not None:
-            marks = marks.without(ignored_at(self._options.ignore_marks, page.url))
+            marks = _of_seen(marks).without(ignored_at(self._options.ignore_marks, page.url))
         return PageContent(tidied, marks=marks)
 
     def try_content(self, page: object, known: Known = NOTHING) -> Content:
@@ -275,6 +276,11 @@ class PageReader:
                 fingerprint, packed_text=packed_text(content.whole or content.text)
             )
         return fingerprint
+
+
+def _of_seen(marks: ShownMarks) -> ShownMarks:
+    """Return marks whose text has no characters that nobody sees."""
+    return marks if marks.text is None else replace(marks, text=without_ignored(marks.text))
 
 
 def _of_shell(content: PageContent, shell: Shell) -> PageContent:

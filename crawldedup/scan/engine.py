@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint
-from crawldedup.fingerprinting.shingles import pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.shingles import set_of_shingles
 from crawldedup.fingerprinting.tokenize import word_hashes
 from crawldedup.index.queries import TABLES
 from crawldedup.marks.exact_keys import exact_keys
@@ -166,7 +166,7 @@ def shingle_set(text: str) -> NDArray[np.uint32]:
     thousand cases.
     """
     words = word_hashes(text)
-    return distinct(shingle_hashes(words, pair_hashes(words)) >> np.uint64(32)).astype(np.uint32)
+    return distinct(set_of_shingles(words) >> np.uint64(32)).astype(np.uint32)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
-from w3lib.encoding import http_content_type_encoding
 
 from crawldedup.page import Page
+from crawldedup.reading.charsets import label_in_type
 from crawldedup.reading.html import MAX_BYTES
+from crawldedup.reading.markup import is_html
 from crawldedup.scope import page_key, site_of
 from crawldedup.scrapy_plugin.overrides import OVERRIDE_KEY
 from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
@@ -123,12 +124,16 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
     Of HTML, the server's word on the encoding goes along, and no guess.
     """
     body: dict[str, Any]
-    if isinstance(response, HtmlResponse):
-        declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
-        body = {"html": response.body, "encoding": http_content_type_encoding(declared)}
+    declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
+    encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
+    # Browsers show the source of HTML that is sent as text, but spiders select from it.
+    if isinstance(response, HtmlResponse) or is_html(
+        text := response.body.decode(encoding, "replace"),
+        parts=not declared.lower().startswith("text/markdown"),
+    ):
+        body = {"html": response.body, "encoding": label_in_type(declared)}
     else:
-        encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
-        body = {"text": response.body.decode(encoding, "replace")}
+        body = {"text": text}
     identity = None
     if request.method != "GET" or request.body:
         # One URL answers many POST requests (searches, GraphQL), so other methods and bodies tell

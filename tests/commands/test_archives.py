@@ -50,6 +50,21 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "crawl.warc"
 
 
+def test_html_that_was_sent_as_text_is_html_unless_it_was_made_of_a_page(path: Path) -> None:
+    source = "<!DOCTYPE html><p>Grüße"
+    records = [
+        response(URLS[0], source.encode("cp1252"), Content_Type="text/plain; charset=x-cp1252"),
+        conversion(URLS[1], source),
+    ]
+    path.write_bytes(b"".join(written(record, packed=False) for record in records))
+    pages, errors = pages_in(path)
+    assert not errors
+    assert [(page.html, page.text) for page in pages] == [
+        (source.encode("cp1252"), None),
+        (None, source),
+    ]
+
+
 @PACKED
 def test_pages_are_successful_responses_of_html_and_text_and_texts_made_of_pages(
     path: Path, packed: bool

@@ -14,7 +14,15 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crawldedup.fingerprinting.tokenize import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
+from crawldedup.fingerprinting.tokenize import (
+    IGNORED,
+    LETTER,
+    MARK,
+    SEPARATOR,
+    SOLO,
+    UNKNOWN,
+    class_table,
+)
 
 MASK = (1 << 64) - 1
 BASE = 0x9E3779B97F4A7C13
@@ -32,7 +40,7 @@ def words_of(text: str, *, fold_case: bool = True) -> list[str]:
     known = [
         " " if CLASS_OF[ord(character)] == UNKNOWN else character
         for character in text
-        if character != "\xad"
+        if CLASS_OF[ord(character)] != IGNORED
     ]
     normal = unicodedata.normalize("NFKC", "".join(known))
     words: list[str] = []
@@ -89,10 +97,12 @@ def fingerprint_of(text: str) -> Definition:
         (first * 0x9E3779B97F4A7C15 + second * 0xC2B2AE3D27D4EB4F) & MASK
         for first, second in pairwise(hashes)
     ]
-    shingles = {
-        (pair * 0x165667B19E3779F9 + third) & MASK
-        for pair, third in zip(pairs, hashes[2:], strict=False)
-    }
+    shingles = shingles_of(
+        [
+            (pair * 0x165667B19E3779F9 + third) & MASK
+            for pair, third in zip(pairs, hashes[2:], strict=False)
+        ]
+    )
     words, couples = Counter(hashes), Counter(mix(pair) for pair in pairs)
     search = [(feature, 2 * _damped(frequency)) for feature, frequency in words.items()]
     search += [(feature, _damped(frequency)) for feature, frequency in couples.items()]
@@ -114,6 +124,43 @@ def fingerprint_of(text: str) -> Definition:
             "<256f", *[(total + 0.5) / math.sqrt(len(shingles)) for total in verify_sums]
         ),
     )
+
+
+def shingles_of(triples: list[int]) -> set[int]:
+    """The set of three words each, and of more where all these repeat, if that makes half as many."""
+    hashes, size = triples, 3
+    counts = Counter(triples)
+    repeated = _repeated(triples)
+    longer: set[int] = set()
+    for wanted in (12, 48, 192):
+        while size < wanted:
+            hashes = [
+                mix((one * 0x9FB21C651E98DF25 + other) & MASK)
+                for one, other in zip(hashes, hashes[size:], strict=False)
+            ]
+            size *= 2
+        again = _repeated(hashes)
+        repeated &= set(range(len(hashes)))
+        repeated = {
+            place
+            for place in repeated
+            if all(counts[triple] > 1 for triple in triples[place : place + size - 2])
+        }
+        longer |= {hashes[place] for place in repeated - again}
+        repeated &= again
+    some = set(triples)
+    return some | longer if len(longer) * 2 >= len(some) else some
+
+
+def _repeated(hashes: list[int]) -> set[int]:
+    """The places at which something stands that stands before."""
+    seen: set[int] = set()
+    places = set()
+    for place, value in enumerate(hashes):
+        if value in seen:
+            places.add(place)
+        seen.add(value)
+    return places
 
 
 def _damped(frequency: int) -> int:

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from crawldedup.fingerprinting.tokenize import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN
+from crawldedup.fingerprinting.tokenize import IGNORED, LETTER, MARK, SEPARATOR, SOLO, UNKNOWN
 
 # Thai and Lao, Myanmar, Khmer, Tai Le to Tai Tham, ideographic marks and numerals, Kana, Han, and
 # their extensions.
@@ -23,16 +23,37 @@ _SOLO_RANGES: Final = (
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xA9E0, 0xA9FF), (0xAA60, 0xAADF), (0xF900, 0xFAFF)),
     *((0x1AFF0, 0x1B16F), (0x20000, 0x3FFFF)),
 )
-_JOINERS: Final = frozenset((0x200C, 0x200D))
+# Default_Ignorable_Code_Point, which Python's database does not tell. It holds code points that are
+# not assigned yet.
+_IGNORED_RANGES: Final = (
+    (0xAD, 0xAD),  # the soft hyphen
+    (0x34F, 0x34F),
+    (0x61C, 0x61C),  # a mark of directions, like some of the others
+    (0x115F, 0x1160),  # fillers of Hangul
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x200B, 0x200F),  # space of no width, joiners
+    (0x202A, 0x202E),
+    (0x2060, 0x206F),  # word joiner, invisible operators
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),  # variation selectors
+    (0xFEFF, 0xFEFF),  # the byte order mark
+    (0xFFA0, 0xFFA0),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),  # tags, and more variation selectors
+)
 
 
 def classify(code_point: int) -> int:
     """The class of one code point by the running Python's Unicode database."""
     character = chr(code_point)
     category = unicodedata.category(character)
+    if any(low <= code_point <= high for low, high in _IGNORED_RANGES):
+        return IGNORED
     if category == "Cn":
         return UNKNOWN
-    if category[0] == "M" or code_point in _JOINERS:
+    if category[0] == "M":
         return MARK
     if character.isalnum() or character == "_":
         return SOLO if any(low <= code_point <= high for low, high in _SOLO_RANGES) else LETTER

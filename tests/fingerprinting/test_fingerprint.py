@@ -8,6 +8,7 @@ import pytest
 
 from crawldedup.fingerprinting import MIN_WORDS
 from crawldedup.fingerprinting.bits import Fingerprint, fingerprint, text_digest, thin_bits
+from crawldedup.fingerprinting.shingles import jaccard
 from tests.fingerprinting.definition import fingerprint_of
 from tests.fingerprinting.golden import GOLDEN, TEXTS, golden_of
 
@@ -114,3 +115,55 @@ def test_identity_of_a_thin_page_is_given_by_the_caller() -> None:
     assert first.verify != second.verify
     long = random_text(5, 50)
     assert values_of(fingerprint(long, identity="x")) == values_of(fingerprint(long))
+
+
+@pytest.mark.parametrize(
+    "invisible", ["\u200b", "\u200d", "\ufeff", "\ufe0f", "\u2060", "\U000e0100"]
+)
+def test_short_texts_are_exact_copies_whatever_invisible_characters_they_have(
+    invisible: str,
+) -> None:
+    text = "Heute Ruhetag ❤ 東京"
+    with_some = "".join(f"{letter}{invisible}" for letter in text)
+    assert text_digest(with_some) == text_digest(text) != text_digest(f"{text}.")
+
+
+def in_any_order(seed: int, words: str, count: int) -> str:
+    generator = random.Random(seed)
+    return " ".join(generator.choice(words.split()) for _ in range(count))
+
+
+def distance(text: str, other: str) -> int:
+    bits = [int.from_bytes(fingerprint(each).verify, "big") for each in (text, other)]
+    return (bits[0] ^ bits[1]).bit_count()
+
+
+@pytest.mark.parametrize("before", [0, 100])
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("0 1", 225),
+        ("W D L", 300),
+        ("C G Am F", 320),
+        ("yes no", 120),
+        ("A B C D", 200),
+        ("o o o o o o o o o o o o o o o o o o o x", 400),
+        ("0 1", 10_000),
+    ],
+)
+def test_few_words_in_other_orders_are_other_texts(words: str, count: int, before: int) -> None:
+    texts = [f"{random_text(5, before)} {in_any_order(seed, words, count)}" for seed in (1, 2)]
+    assert (jaccard(*texts) or 0) < 0.6
+    assert distance(*texts) > 40
+    assert_as_defined(texts[0])
+    # A text of few words has near duplicates like any other.
+    edited = f"{texts[0]} new"
+    assert (jaccard(texts[0], edited) or 0) > 0.95
+    assert distance(texts[0], edited) < 25
+
+
+@pytest.mark.parametrize("times", [2, 3, 40])
+def test_a_text_that_is_shown_twice_is_the_same(times: int) -> None:
+    text = random_text(3, 300)
+    assert (jaccard(text, f"{text} " * times) or 0) > 0.9
+    assert distance(text, f"{text} " * times) < 25

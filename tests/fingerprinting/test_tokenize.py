@@ -10,7 +10,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crawldedup.fingerprinting.tokenize import UNKNOWN, class_table, split_words, word_hashes
+from crawldedup.fingerprinting.tokenize import (
+    IGNORED,
+    UNKNOWN,
+    class_table,
+    split_words,
+    without_endless_marks,
+    word_hashes,
+)
 from tests.fingerprinting.definition import hash_of, hashes_of, words_of
 from tests.fingerprinting.make_unicode_table import classify
 
@@ -63,6 +70,13 @@ def test_words_and_hashes_are_as_defined(text: str) -> None:
         ("Straße STRASSE straſſe", ["strasse"] * 3),
         ("naïve nai\u0308ve NAÏVE", ["naïve"] * 3),
         ("co\xadoperate co-operate", ["cooperate", "co", "operate"]),
+        *(
+            (f"{invisible}har{invisible}bour{invisible} {invisible}", ["harbour"])
+            for invisible in "\ufeff\u2060\u200b\u200c\u200d\u200e\u202c\u180e\u034f\u2064\ufe0f\u3164\U000e0041"
+        ),
+        ("می\u200cخواهم", ["میخواهم"]),
+        ("ba\u200b\u0301r", ["b\xe1r"]),
+        ("a ❤\ufe0f b", ["a", "b"]),
         ("ﬁnd ＦＩＮＤ №5 x²", ["find", "find", "no5", "x2"]),
         ("شָׁلוֹם עולם".replace("شָׁلוֹם", "שָׁלוֹם"), ["שָׁלוֹם", "עולם"]),
         ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया"]),
@@ -119,3 +133,25 @@ def test_table_equals_the_running_unicode_database_for_all_that_unicode_14_knew(
     assert known.tolist() == []
     if unicodedata.unidata_version.startswith("14."):
         assert differing.tolist() == []
+
+
+def test_nothing_becomes_an_invisible_character_by_normalization() -> None:
+    table = class_table()
+    invisible = {chr(code_point) for code_point in np.flatnonzero(table == IGNORED).tolist()}
+    known = np.flatnonzero(table < UNKNOWN).tolist()
+    assert not [
+        code_point
+        for code_point in known
+        if not invisible.isdisjoint(unicodedata.normalize("NFKC", chr(code_point)).casefold())
+    ]
+
+
+def test_accents_are_all_that_becomes_nothing_but_accents() -> None:
+    accents = [
+        character
+        for character in map(chr, range(0x110000))
+        if all(map(unicodedata.combining, unicodedata.normalize("NFKD", character)))
+    ]
+    assert len(accents) > 800
+    for character in accents:
+        assert len(without_endless_marks(character * 40)) == 32

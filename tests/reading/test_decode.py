@@ -25,8 +25,18 @@ def test_a_run_of_marks_is_cut_where_it_is_longer_than_any_language_has(
     offset: int, given: int, left: int
 ) -> None:
     before, after = "a" * offset, "b" * (17 - offset)
-    for mark in ("\u0301", "、", "—"):
+    for mark in ("\u0301", "\uff9e", "\U0001e8d0", "\u200b"):
         assert tidy(f"{before}{mark * given}{after}") == f"{before}{mark * left}{after}"
+
+
+@pytest.mark.parametrize("pair", ["\u0301\u0323", "\u0301\xad", "\uff9e\u0301", "\u0f73\u200d"])
+def test_accents_in_turn_are_cut_as_well(pair: str) -> None:
+    assert tidy(f"a{pair * 40}b{pair * 40}") == f"a{pair * 16}b{pair * 16}"
+
+
+@pytest.mark.parametrize("symbol", ["、", "—", "😀", "⣿", "⬛", "🂡", "♜", "░", "━"])
+def test_a_run_of_symbols_is_text(symbol: str) -> None:
+    assert tidy(f"{symbol * 99}b") == f"{symbol * 99}b"
 
 
 def test_a_large_page_of_broken_bytes_is_not_repaired_byte_by_byte(

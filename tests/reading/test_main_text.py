@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from crawldedup.demo.site import SitePage, all_articles
 from crawldedup.reading.blocks import blocks_of, parse
+from crawldedup.reading.extract import content_text
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.main_text import main_text
 
@@ -84,6 +85,37 @@ def test_what_is_beside_the_article_is_left_out(template: str) -> None:
         body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS, linked=linked, teasers=teasers
     )
     assert text_of(page).split("\n") == SENTENCES
+
+
+THREADS = {
+    "comments": "<div class=comment><b>{name}</b><p>{text}</p></div>",
+    "comments of many classes": (
+        "<div class='comment by-{name} depth-{number}'><b>{name}</b><p>{text}</p></div>"
+    ),
+    "replies": "<aside class=reply><b>{name}</b><p>{text}</p></aside>",
+}
+
+
+@pytest.mark.parametrize("around", ["{}", "<section class=comments>{}</section>"])
+@pytest.mark.parametrize("comment", THREADS.values(), ids=THREADS)
+def test_of_a_thread_that_is_the_page_the_short_comments_are_read_as_well(
+    comment: str, around: str
+) -> None:
+    texts = [text for long in SENTENCES * 3 for text in (long, f"{long[:20]}, too.")]
+    texts = [f"{number} {text}" for number, text in enumerate(texts)]
+    thread = "".join(
+        comment.format(name=f"n{number}", number=number, text=text)
+        for number, text in enumerate(texts)
+    )
+    page = f"<h1>What to pack</h1><p>Ask here.</p>{around.format(thread)}"
+    lines = text_of(page, "What to pack").split("\n")
+    assert [text for text in texts if text not in lines] == []
+
+
+def test_a_menu_full_of_white_space_is_not_the_page() -> None:
+    menu = "".join(f"<li><a>Boat {number}</a>{' ' * 400}</li>" for number in range(9))
+    page = f"<div class=navbar><ul class=nav>{menu}</ul></div><h1>By ferry</h1>{BODY}"
+    assert "Boat" not in text_of(page, "By ferry")
 
 
 def test_a_paragraph_is_no_article_without_its_heading() -> None:
@@ -318,3 +350,58 @@ def test_huge_pages_are_read(html: str) -> None:
     # With a rule of quadratic time, one of them takes minutes.
     page = HtmlPage(html)
     assert bool(main_text(page)) == bool(page.blocks.lines)
+
+
+SHARED = "The office on the quay keeps a list of boats, and reads it to all who ask. " * 3
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        '<article class="node node--promoted node--view-mode-full">{}</article>',
+        '<div class="post-7 hentry category-social-media">{}</div>',
+        '<div class="post tag-advertising">{}</div>',
+        '<footer id="transcript">{}</footer>',
+        "<aside>{}</aside>",
+        "<dialog open>{}</dialog>",
+        '<div role="navigation">{}</div>',
+    ],
+)
+def test_what_holds_most_of_a_page_is_content_whatever_it_is_called(frame: str) -> None:
+    page = f"<h1>News</h1><div class=side><p>{SHARED}</p></div>{frame.format(BODY)}"
+    assert "ferry" in text_of(page)
+    # Beside an article, it is what it is called.
+    article = f"<h1>News</h1><div class=text><p>{SHARED * 20}</p></div>"
+    assert "ferry" not in text_of(f"{article}{frame.format(f'<p>{TEASER}</p>')}")
+
+
+@pytest.mark.parametrize(
+    "anchored",
+    [
+        "".join(f'<p><a name="v{n}">{text}</a></p>' for n, text in enumerate(SENTENCES)),
+        f"<a id=top><div>{BODY}</div></a>",
+        f"<a name=top><div>{BODY}</div>",
+        f"<section><a class=anchor aria-hidden=true>{BODY}</a></section>",
+    ],
+)
+def test_an_anchor_that_leads_nowhere_is_no_link(anchored: str) -> None:
+    text = text_of(f"<div>{paragraphs(*OTHER)}</div><div>{anchored}</div>")
+    assert [sentence for sentence in SENTENCES if sentence not in text] == []
+    blocks = blocks_of(parse(anchored))
+    assert blocks.links == []
+    assert {linked for _, linked, _ in blocks.lines} == {0}
+
+
+@pytest.mark.parametrize(
+    "attribute", ["href=/a", "href", "onclick='go()'", "role=button", "tabindex=0"]
+)
+def test_an_anchor_that_leads_somewhere_is_a_link(attribute: str) -> None:
+    blocks = blocks_of(parse(f"<p><a {attribute}>Home</a></p>"))
+    assert [linked for _, linked, _ in blocks.lines] == [4]
+
+
+def test_the_rest_of_a_page_holds_what_is_content_whatever_it_is_called() -> None:
+    page = HtmlPage(f"<h1>A page</h1><footer>{BODY}</footer>")
+    assert SENTENCES[0] in content_text(page)
+    small = HtmlPage(f"<h1>A page</h1>{BODY}<footer><p>{NOTICE}</p></footer>")
+    assert NOTICE not in content_text(small)

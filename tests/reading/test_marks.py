@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.key import NO_KEY
 from crawldedup.marks import values
 from crawldedup.marks.packing import MOST_BYTES, packed_content
@@ -148,10 +149,21 @@ def test_small_pictures_and_those_of_lists_of_links_do_not_lead() -> None:
         'data-original="/river.jpg"',
         'srcset="/river.jpg 1x, /river@2x.jpg 2x"',
         'data-srcset=" /river-300w.jpg 300w, /river-900w.jpg 900w"',
+        'src="/blank.gif" data-lazy-src="/river.jpg"',
+        'src="/grey.png" data-echo="/river.jpg"',
+        'src="none.gif" file="data/river.jpg"',
+        'src="/spacer.gif" data-large_image="/river.jpg"',
     ],
 )
 def test_pictures_that_a_script_loads_later_count(attributes: str) -> None:
     assert marks_of(document(f"<img {attributes}>")).pictures == ("river",)
+
+
+def test_the_sources_of_a_picture_count_where_nothing_else_names_it() -> None:
+    body = "<picture><source {}srcset='/river.webp 1x'><img class=lazy {}></picture>"
+    assert marks_of(document(body.format("data-", ""))).pictures == ("river",)
+    assert marks_of(document(body.format("", "src=/mill.jpg"))).pictures == ("mill",)
+    assert marks_of(document("<img src=/logo.png data-href=/mill>")).pictures == ()
 
 
 @pytest.mark.parametrize(
@@ -421,3 +433,13 @@ def test_a_picture_is_called_by_its_file_or_by_what_a_program_is_asked_for(
     source: str, name: str | None
 ) -> None:
     assert picture_name(source) == name
+
+
+@pytest.mark.parametrize("invisible", ["\u200b", "\u200d", "\u200e", "\ufeff", "\ufe0f"])
+def test_characters_that_nobody_sees_tell_no_pages_apart(invisible: str) -> None:
+    text = " ".join(f"The ferry number {number} leaves the pier at dawn." for number in range(20))
+    source = "<title>Ferries</title><h1>Ferries</h1><p>{}</p>"
+    dedup = Deduplicator()
+    dedup.check("https://a.example/1", html=source.format(text))
+    marked = source.format(text).replace("er", f"e{invisible}r")
+    assert dedup.check("https://a.example/2", html=marked).kind == "exact_duplicate"

@@ -122,9 +122,27 @@ def test_of_html_only_the_declared_encoding_is_passed_on() -> None:
     usual = Page(URL, html=meta, scope_key="", similarity=0.9, delivered=False)
     assert page(html(body=meta)) == usual
     declared = html(body=meta, headers={"Content-Type": "text/html; charset=windows-1252"})
-    assert page(declared) == replace(usual, encoding="cp1252")
+    assert page(declared) == replace(usual, encoding="windows-1252")
     plain = TextResponse(URL, body="Grüße".encode(), headers={"Content-Type": "text/plain"})
     assert page(plain) == replace(usual, html=None, text="Grüße")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "source", "is_page"),
+    [
+        ("text/plain; charset=x-sjis", "<!DOCTYPE html><p>a", True),
+        ("text/plain", "\n<!-- a -->\n<html><p>a", True),
+        ("text/plain", "<div><p>a</p></div>", True),
+        ("text/markdown", "<div><p>a</p></div>", False),
+        ("text/markdown", "<html><p>a", True),
+        ("text/plain", "How to write <html>", False),
+    ],
+)
+def test_html_that_is_sent_as_text_is_html(content_type: str, source: str, is_page: bool) -> None:
+    headers = {"Content-Type": content_type}
+    sent = page(TextResponse(URL, body=source.encode(), headers=headers))
+    assert (sent.html, sent.text) == ((source.encode(), None) if is_page else (None, source))
+    assert sent.encoding == ("x-sjis" if "x-sjis" in content_type else None)
 
 
 def test_start_pages_are_told_from_those_that_they_lead_to() -> None:

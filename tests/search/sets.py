@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from crawldedup.fingerprinting import bits as hashing
 
 Floats = NDArray[np.float32]
+NO_WORDS = np.empty(0, np.uint64)
 
 
 def pairs_of_similarity(
@@ -35,7 +36,8 @@ def pairs_of_similarity(
 
 
 def weights_of(shingles: NDArray[np.uint64]) -> Floats:
-    return hashing._verify_weights([shingles.copy()])[0]
+    # Shingles that all occur once have no longer ones, so the words behind them do not matter.
+    return hashing._verify_weights([shingles.copy()], [NO_WORDS])[0]
 
 
 def signature_of(weights: Floats) -> bytes:

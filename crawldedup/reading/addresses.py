@@ -1,0 +1,155 @@
+"""Find the addresses that an element names: of its picture, its player, or its background.
+
+Libraries that load pictures late keep the address in an attribute of their own, behind a blank
+picture in `src`. They agree on words in the names of these attributes, not on the names.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final
+
+Attributes = Mapping[str, str | None]
+
+NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
+"""Beginnings of what stands in for an address, or is the file itself."""
+
+_LONGEST: Final = 2048
+"""Letters of an address; of a longer one, its beginning and a hash are taken."""
+
+_BEGINNING: Final = 100
+_LONGEST_NAME: Final = 50
+_LONGEST_SET: Final = 20_000
+_LONGEST_STYLE: Final = 300_000
+
+# What an attribute may name, in the order in which it is believed.
+_LATE, _PLAIN, _SET, _PLAYER, _OTHER, _NOTHING = range(6)
+
+_PLAIN_NAMES: Final = frozenset(["src", "data", "poster"])
+_SET_NAME: Final = re.compile(r"(?:data[\w-]*[-_])?(?:\w*src-?set|bg-?set)")
+_LATE_NAME: Final = re.compile(
+    r"(?:data-|data[\w-]+[-_]|pagespeed[-_]|ng-|v-|lazy-?)"
+    r"(?:\w*src|original|lazy\w*|(?:echo|bg|set-?bg|background)(?:-(?:image|img))?)"
+    r"(?:-(?:retina|small|medium|large|hidpi|multi|\dx))?"
+    r"|zoomfile|file"
+)
+_PLAYER_NAME: Final = re.compile(
+    r"(?:data-.*)?(?:video|youtube|vimeo|embed|player)-?(?:id|url|code)|flashvars"
+)
+_OTHER_NAME: Final = re.compile(
+    r"data-.*(?:ima?ge?|bg|background|photo|pic|thumb|full|large|zoom|poster|media|file|hi-?res|"
+    r"cover|slide|parallax).*"
+    r"|background|lowsrc|dynsrc"
+)
+_LIKE_ADDRESS: Final = re.compile(r"data:|[^\s/.]{0,200}[/.]\S")
+_MEDIA_FILE: Final = re.compile(
+    r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp|tiff?|mp[34]|m4[av]|webm|og[gv]|pdf|swf)(?=[?#\"'\s,)&]|$)",
+    re.IGNORECASE,
+)
+_DESCRIPTOR: Final = re.compile(r"[\d.]{1,20}[wxh],?")
+_IN_STYLE: Final = re.compile(
+    r"\burl\(\s{0,9}(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'()]*))", re.IGNORECASE
+)
+
+
+def addresses_of(attributes: Attributes) -> Iterator[str]:
+    """Yield all addresses that an element names, those of its own file first.
+
+    What a library loads late comes before `src`, which may hold a blank picture.
+    """
+    if first := attributes.get("data-src"):
+        yield first
+    named = [
+        (kind, value)
+        for name, value in attributes.items()
+        if value and name != "data-src" and (kind := _kind_of(name)) != _NOTHING
+    ]
+    for kind, value in sorted(named, key=_by_kind):
+        if kind == _SET:
+            yield from _in_set(value)
+        elif kind in (_PLAIN, _PLAYER) or _LIKE_ADDRESS.match(value):
+            yield value
+
+
+def first_address(attributes: Attributes) -> str:
+    """Return where the file of an element lies; "" if that is not said."""
+    for address in addresses_of(attributes):
+        if not address.startswith(NO_ADDRESS):
+            return address
+    return ""
+
+
+def named_files(attributes: Attributes) -> Iterator[str]:
+    """Yield the files of media that attributes name which `addresses_of` does not know."""
+    for name, value in attributes.items():
+        if (
+            value
+            and name.startswith("data-")
+            and _kind_of(name) == _NOTHING
+            and _MEDIA_FILE.search(value)
+        ):
+            yield value
+
+
+def addresses_in_style(style: str) -> Iterator[str]:
+    """Yield the addresses in a style sheet or a `style` attribute, such as backgrounds.
+
+    A very long one is yielded as it is.
+    """
+    if len(style) > _LONGEST_STYLE:
+        yield style
+        return
+    # Takes linear time: what an open quote holds ends at the next one.
+    for match in _IN_STYLE.finditer(style):
+        if address := match[1] or match[2] or match[3]:
+            yield address
+
+
+def is_media_file(address: str) -> bool:
+    """Return whether an address names a picture, a film or a document, or holds one."""
+    return address.startswith("data:image") or _MEDIA_FILE.search(address) is not None
+
+
+def shortened(address: str) -> str:
+    """Return an address of bounded length that stays different from others."""
+    if len(address) <= _LONGEST:
+        return address
+    return f"{address[:_BEGINNING]}…{digest_of(address)}"
+
+
+def digest_of(text: str) -> str:
+    """Return what stands for a text that is too long to be compared itself."""
+    return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def _by_kind(named: tuple[int, str]) -> int:
+    return named[0]
+
+
+# The pages of a site have few names of attributes, again and again.
+@lru_cache(maxsize=4096)
+def _kind_of(name: str) -> int:
+    if name in _PLAIN_NAMES:
+        return _PLAIN
+    if len(name) > _LONGEST_NAME:
+        return _NOTHING
+    for kind, pattern in (
+        (_SET, _SET_NAME),
+        (_LATE, _LATE_NAME),
+        (_PLAYER, _PLAYER_NAME),
+        (_OTHER, _OTHER_NAME),
+    ):
+        if pattern.fullmatch(name):
+            return kind
+    return _NOTHING
+
+
+def _in_set(value: str) -> Iterator[str]:
+    """Yield the addresses of `srcset`, which may have commas in them, without their sizes."""
+    if value.startswith("data:") or len(value) > _LONGEST_SET:
+        yield value
+        return
+    for part in value.split():
+        if not _DESCRIPTOR.fullmatch(part) and (address := part.strip(",")):
+            yield address

@@ -1,0 +1,109 @@
+"""Which codec the labels of encodings stand for, and where pages declare them.
+
+Labels are those of the WHATWG standard (https://encoding.spec.whatwg.org/#names-and-labels), as in
+browsers. Python's own names are known as well, such as utf-32.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import webencodings
+from w3lib.encoding import resolve_encoding
+
+WIDE: Final = ("utf-16", "utf-32")
+# Text encodings of Python that no web page is written in; punycode takes quadratic time.
+_NOT_FOR_PAGES: Final = frozenset(
+    {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
+)
+# Encodings of the standard that Python has under other names.
+_CODECS: Final = {
+    # The letters of both stand in the order in which they are read.
+    "iso-8859-8-i": "iso8859-8",
+    "x-mac-cyrillic": "mac-cyrillic",
+}
+# In a page it means windows-1252, which is what is taken if nothing is declared.
+_USER_DEFINED: Final = "x-user-defined"
+# Browsers look at the first 1,024 bytes.
+_HEAD: Final = 4096
+_LONGEST_LABEL: Final = 100
+# Where a quote is missing, the rest of a page follows.
+_END_OF_LABEL: Final = re.compile(r"""[\s<>"';,]""")
+_IN_TYPE: Final = re.compile(r"""(?:^|;)\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
+_IN_CONTENT: Final = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
+_MAY_DECLARE: Final = re.compile(r"<(!--|body(?=[\s/>])|meta(?=[\s/])|\?xml(?=\s))", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(
+    r"""[\s/"']*([^\s=/>"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]*)))?"""
+)
+_TYPE_IN_META: Final = re.compile(r"content[-_ ]?type", re.IGNORECASE)
+# An XML declaration in an encoding of two bytes a letter.
+_WIDE_XML: Final = {b"<\0?\0x\0": "utf-16-le", b"\0<\0?\0x": "utf-16-be"}
+
+
+def codec_of(label: str | None) -> str | None:
+    """Return the codec that a label stands for; None if no page can be written in it."""
+    written = _END_OF_LABEL.split((label or "").strip()[:_LONGEST_LABEL])[0]
+    try:
+        standard = webencodings.lookup(written)
+        name = str(standard.name) if standard else written
+        if name == _USER_DEFINED:
+            return None
+        # Where the standard refuses to decode, one name stands for several encodings.
+        codec = _CODECS.get(name) or resolve_encoding(name) or resolve_encoding(written)
+        if codec is None or codec in _NOT_FOR_PAGES:
+            return None
+        # Codecs that are no text encodings, such as hex, raise LookupError; a NUL in the label
+        # ValueError.
+        "".encode(codec)
+    except (LookupError, ValueError):
+        return None
+    return f"{codec}-be" if codec in WIDE else codec
+
+
+def label_in_type(content_type: str | None) -> str | None:
+    """Return the label in a Content-Type header, if there is one."""
+    label = _IN_TYPE.search(content_type or "")
+    return label and label[1]
+
+
+def codec_inside(body: bytes) -> str | None:
+    """Return the codec that a page declares in <meta> or in an XML declaration, if it does."""
+    for beginning, wide in _WIDE_XML.items():
+        if body.startswith(beginning):
+            return wide
+    codec = next(filter(None, map(codec_of, _labels_inside(body))), None)
+    # A declaration read as ASCII cannot be true of the page it stands in (HTML standard, 13.2.3.2).
+    return "utf-8" if codec is not None and codec.startswith(WIDE) else codec
+
+
+def _labels_inside(body: bytes) -> Iterator[str]:
+    """Yield what the head of a page declares, in document order."""
+    head, place = body[:_HEAD].decode("latin-1"), 0
+    while found := _MAY_DECLARE.search(head, place):
+        kind, place = found[1].lower(), found.end()
+        if kind == "body":
+            return
+        if kind == "!--":
+            end = head.find("-->", found.start() + len("<!"))
+            place = len(head) if end < 0 else end
+            continue
+        attributes: dict[str, str] = {}
+        while attribute := _ATTRIBUTE.match(head, place):
+            place = attribute.end()
+            # If an attribute is repeated, the first one counts.
+            value = attribute[2] or attribute[3] or attribute[4] or ""
+            attributes.setdefault(attribute[1].lower(), value)
+        yield _label_in_xml(attributes) if kind == "?xml" else _label_in_meta(attributes)
+
+
+def _label_in_xml(attributes: dict[str, str]) -> str:
+    return attributes.get("encoding", "")
+
+
+def _label_in_meta(attributes: dict[str, str]) -> str:
+    if "charset" in attributes:
+        return attributes["charset"]
+    # Some spell it http_equiv or httpequiv.
+    pragma = "".join(value for name, value in attributes.items() if name.startswith("http"))
+    label = _IN_CONTENT.search(attributes.get("content", ""))
+    return label[1] if label and _TYPE_IN_META.search(pragma) else ""

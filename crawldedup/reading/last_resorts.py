@@ -1,0 +1,189 @@
+"""Read what a browser shows only where something else fails, or in a window of its own.
+
+That is what <noscript> holds, the document in `srcdoc`, a text field, what stands for an object, a
+canvas or a player that cannot be shown, and all that follows a <map> that was never closed. On
+most pages, this is a request to enable scripts, or a pixel that counts visits. On some, it is all
+the content that there is.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape, unescape
+from itertools import filterfalse, takewhile
+from typing import Final, NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from crawldedup.fingerprinting.tokenize import count_words
+from crawldedup.reading import shell_words
+from crawldedup.reading.blocks import kinds_of, tags
+from crawldedup.reading.html import HtmlPage, bounded
+
+_MOST_LEVELS: Final = 4
+"""Of last resorts within last resorts, such as a picture for the object that stands for another."""
+
+_MOST_TAGS: Final = 20_000
+"""Tags of what is read. Of 2,300 real pages, the largest had 18,000 elements."""
+
+_MOST_MARKUPS: Final = 5_000
+_MOST_LETTERS: Final = 2_000_000
+
+_LONGEST_EXCUSE: Final = 5_000
+"""Letters of a markup that may be an excuse, and nothing more."""
+
+_LONGEST_LINE: Final = 60
+"""Words of a line that asks for scripts."""
+
+_MOST_BESIDE: Final = 60
+"""Words that may stand beside such a line, such as how to enable scripts."""
+
+_WITHIN: Final = tags("audio canvas map object video")
+_IN_TREE: Final = kinds_of(_WITHIN)
+_RAW: Final = tags("noembed noframes noscript")
+_SELECTOR: Final = ", ".join(sorted(_WITHIN | _RAW | {"iframe", "textarea"}))
+
+_UNABLE: Final = re.compile(
+    r"\b(?:html\s?5|flash|plug-?ins?|frames?|iframes?|canvas|video|audio|svg|object)\b", re.I
+)
+_INNER_PROGRAM: Final = re.compile(
+    r"<(style|script)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE
+)
+_INLINE_TAG: Final = re.compile(r"</?(?:a|b|i|em|strong|span|code|abbr)(?:\s[^<>]*)?>", re.I)
+_TAG: Final = re.compile(r"<[^<>]*>")
+
+
+@dataclass(frozen=True, slots=True)
+class LastResorts:
+    """What a page shows where something else fails.
+
+    Attributes:
+        pages: Documents of it: each holds what stands within the one before it.
+        excuses: Lines that ask to enable scripts, or for another browser.
+        beside_excuses: The lines beside these, which hardly are the content of a page.
+        is_cut: Whether there is more of it than is read.
+    """
+
+    pages: tuple[HtmlPage, ...]
+    excuses: tuple[str, ...]
+    beside_excuses: tuple[str, ...]
+    is_cut: bool
+
+
+class _Markup(NamedTuple):
+    html: str
+    may_excuse: bool
+
+
+def last_resorts(page: HtmlPage) -> LastResorts | None:
+    """Return what a page shows where something else fails; None if there is nothing.
+
+    Raises:
+        PageError: It takes too much to read.
+    """
+    pages: list[HtmlPage] = []
+    excuses: dict[str, None] = {}
+    beside: dict[str, None] = {}
+    inner = page
+    budget = _Budget()
+    for _ in range(_MOST_LEVELS):
+        content: list[str] = []
+        for markup in takewhile(budget.allows, _markups(inner.tree)):
+            lines = _lines_of_excuse(markup.html) if markup.may_excuse else []
+            if lines:
+                excuses |= dict.fromkeys(filter(_is_excuse, lines))
+                beside |= dict.fromkeys(filterfalse(_is_excuse, lines))
+            else:
+                content.append(f"<div>{markup.html}</div>")
+        if not content:
+            break
+        inner = HtmlPage(bounded("\n".join(content)))
+        pages.append(inner)
+    else:
+        budget.is_spent = budget.is_spent or any(True for _ in _markups(inner.tree))
+    if not pages and not excuses and not budget.is_spent:
+        return None
+    return LastResorts(tuple(pages), tuple(excuses), tuple(beside), budget.is_spent)
+
+
+class _Budget:
+    """What may still be read of the last resorts of a page."""
+
+    def __init__(self) -> None:
+        self.is_spent = False
+        self._markups = _MOST_MARKUPS
+        self._tags = _MOST_TAGS
+        self._letters = _MOST_LETTERS
+
+    def allows(self, markup: _Markup) -> bool:
+        """Return whether a markup may be read, and count it."""
+        self._markups -= 1
+        self._tags -= markup.html.count("<")
+        self._letters -= len(markup.html)
+        self.is_spent = min(self._markups, self._tags, self._letters) < 0
+        return not self.is_spent
+
+
+def _markups(tree: LexborHTMLParser) -> Iterator[_Markup]:
+    """Yield each last resort that holds something and stands in no other one."""
+    known: dict[int, bool] = {}
+    for node in tree.css(_SELECTOR):
+        # What stands in another one is read with that.
+        if _is_within(node, known):
+            continue
+        if node.tag_id in _IN_TREE:
+            if node.first_child is not None:
+                yield _Markup(node.inner_html or "", may_excuse=True)
+            continue
+        text = node.text() or ""
+        if node.tag == "textarea":
+            if text.strip():
+                yield _Markup(f"<pre>{escape(text, quote=False)}</pre>", may_excuse=False)
+            continue
+        document = node.attributes.get("srcdoc") if node.tag == "iframe" else None
+        if document:
+            yield _Markup(document, may_excuse=False)
+        if text.strip():
+            yield _Markup(text, may_excuse=True)
+
+
+def _is_within(node: LexborNode, known: dict[int, bool]) -> bool:
+    """Return whether an element stands in a last resort.
+
+    Args:
+        node: The element.
+        known: What is known of the elements above others, by their `mem_id`. It is added to, so
+            that none is looked at twice.
+    """
+    path = []
+    outer = node.parent
+    while outer is not None and outer.mem_id not in known:
+        path.append(outer)
+        outer = outer.parent
+    is_within = outer is not None and known[outer.mem_id]
+    for above in reversed(path):
+        is_within = is_within or above.tag_id in _IN_TREE
+        known[above.mem_id] = is_within
+    return is_within
+
+
+def _lines_of_excuse(markup: str) -> list[str]:
+    """Return the lines of a markup that asks for scripts or for another browser.
+
+    No lines if it does not ask for them, or has much to say beside.
+    """
+    if len(markup) > _LONGEST_EXCUSE:
+        return []
+    text = _TAG.sub("\n", _INLINE_TAG.sub("", _INNER_PROGRAM.sub("\n", markup)))
+    lines = [line for part in unescape(text).split("\n") if (line := " ".join(part.split()))]
+    others = [line for line in lines if not _is_excuse(line)]
+    if len(others) == len(lines) or count_words("\n".join(others)) > _MOST_BESIDE:
+        return []
+    return lines
+
+
+def _is_excuse(line: str) -> bool:
+    is_about_scripts = shell_words.SCRIPTS.search(line) or _UNABLE.search(line)
+    if not is_about_scripts or not shell_words.ENABLE.search(line):
+        return False
+    return count_words(line) <= _LONGEST_LINE

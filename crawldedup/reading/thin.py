@@ -1,0 +1,298 @@
+"""Read all that tells a page with little text from another one.
+
+The pages of a photo gallery, of a paste bin, or of a shop that fills its pages by script may differ
+in one address, and in nothing else.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from selectolax.lexbor import LexborNode
+
+from crawldedup.reading import shell_words
+from crawldedup.reading.addresses import (
+    addresses_in_style,
+    addresses_of,
+    digest_of,
+    is_media_file,
+    named_files,
+    shortened,
+)
+from crawldedup.reading.blocks import (
+    BOILERPLATE_ROLES,
+    BOILERPLATE_TAGS,
+    blocks_of,
+    tags,
+)
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.last_resorts import LastResorts
+from crawldedup.reading.volatile import without_visit
+from crawldedup.urls import TOKEN
+
+Attributes = Mapping[str, str | None]
+
+_MEDIA: Final = tags("audio embed frame iframe image img object source track video")
+# Of links, of pictures in drawings, and of what a program makes a link.
+_TARGETS: Final = ("href", "xlink:href", "data-href")
+_SILENT: Final = tags("base head link script style template title use")
+_IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
+_LABELS: Final = ("alt", "data-alt")
+_LABELS_OF_MEDIA: Final = ("title", "aria-label")
+
+# Fields whose values are not shown, or are not the page's.
+_NO_VALUE: Final = tags("hidden password file image")
+# Fields whose values are words of the page, or change from day to day.
+_NO_CONTENT: Final = _NO_VALUE | tags("button submit reset date datetime-local month time week")
+_CHOICES: Final = tags("checkbox radio")
+_VALUED: Final = tags("meter progress")
+_TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
+
+_LEAST_SHOWN: Final = 3
+"""Pixels: a smaller picture counts visits."""
+
+_MOST_ELEMENTS: Final = 20_000
+"""Elements that are looked at. A page of more is compared by all of its markup."""
+
+_LONGEST_HOST: Final = 200
+"""Letters of an address in which the name of a tracker is looked for."""
+
+_PIXELS: Final = re.compile(r"\s{0,9}(\d{1,6})(?:px)?\s{0,9}")
+# Where a link leads back to, when somebody has logged in, is the page itself. Another site is not.
+_WAY_BACK: Final = re.compile(
+    r"(?<=[?&])(?:next|return|return_?(?:url|to|path)|redirect|redirect_?(?:url|uri|to)|continue|"
+    r"dest|destination|goto|back|back_?url|came_from|refer(?:er|rer))=(?:/|%2f)(?!/|%2f)[^&#]*&?",
+    re.IGNORECASE,
+)
+_REFERRER: Final = re.compile(r"[?&]ref=", re.IGNORECASE)
+_SHARES: Final = re.compile(
+    r"^(?:https?:)?//(?:[\w-]{1,20}\.)?(?:facebook\.com/(?:sharer|share|dialog)|"
+    r"(?:twitter|x)\.com/(?:share|intent|home\?status)|pinterest\.\w{2,3}/pin/create|"
+    r"linkedin\.com/(?:share|cws)|reddit\.com/submit|tumblr\.com/share|"
+    r"(?:wa\.me|api\.whatsapp\.com|t\.me/share)\b|vk\.com/share|addtoany\.com|addthis\.com)|"
+    r"^(?:mailto:\?|whatsapp:)",
+    re.IGNORECASE,
+)
+# A program that leads to another page when somebody clicks.
+_LEADS: Final = re.compile(r"location|open\s?\(", re.IGNORECASE)
+
+
+class ThinTexts(NamedTuple):
+    """What a page with little text is compared by.
+
+    Attributes:
+        whole: All that exact copies share, programs included; "" if there is nothing to see.
+        core: What two visits share while nothing of the page changes. Programs, and the links and
+            fields around the content, often change with every load.
+    """
+
+    whole: str
+    core: str
+
+
+def visible_text(page: HtmlPage) -> str:
+    """Return all text that a visitor without scripts sees, title first, one block of the page a
+    line.
+    """
+    return "\n".join(filter(None, (page.title, *_lines(page))))
+
+
+def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTexts:
+    """Return what a page with little text is compared by.
+
+    Args:
+        page: The page.
+        main: What was read as its main text.
+        resorts: What it shows where something else fails.
+    """
+    parts = [_Part(visible_text(page), f"{page.title}\n{main}"), *_Elements(page).parts()]
+    excuses: tuple[str, ...] = ()
+    if resorts is not None:
+        excuses = resorts.excuses
+        if resorts.is_cut:
+            parts.append(_words(digest_of(page.html)))
+        parts += map(_words, resorts.beside_excuses)
+        for inner in resorts.pages:
+            parts += map(_words, _lines(inner))
+            parts += _Elements(inner, without_trackers=True).parts()
+    whole = _joined([part.whole for part in parts])
+    # A request to enable scripts alone is nothing to see.
+    return ThinTexts(
+        whole=_joined([whole, *excuses]) if whole else "",
+        core=_joined([part.core for part in parts]),
+    )
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n".join(filter(None, map(str.strip, parts)))
+
+
+def _lines(page: HtmlPage) -> list[str]:
+    return [text for text, _, _ in blocks_of(page.tree, with_controls=True).lines]
+
+
+# What elements say
+
+
+class _Part(NamedTuple):
+    """What an element says, in the whole of a page and in its core."""
+
+    whole: str
+    core: str
+
+
+def _words(text: str) -> _Part:
+    return _Part(text, text)
+
+
+def _address(address: str, *, stays: bool = True) -> _Part:
+    address = shortened(address.strip())
+    return _Part(address, without_visit(address) if stays else "")
+
+
+def _target(address: str) -> _Part:
+    """Return where a link leads: sessions, and the way back to the page itself, aside."""
+    target = _WAY_BACK.sub("", shortened(address.strip()))
+    core = without_visit(target)
+    # Whoever refers a visitor may be all that a link is about.
+    return _Part(target if _REFERRER.search(target) else core, core)
+
+
+class _Elements:
+    """Reads what the elements of a document say beside their text."""
+
+    def __init__(self, page: HtmlPage, *, without_trackers: bool = False) -> None:
+        self._page = page
+        self._content = page.content
+        self._without_trackers = without_trackers
+        self._known: dict[int, bool] = {}
+
+    def parts(self) -> Iterator[_Part]:
+        """Yield it in the order of the document."""
+        elements = self._page.tree.css("*")
+        if len(elements) > _MOST_ELEMENTS:
+            yield _words(digest_of(self._page.html))
+        for element in elements[:_MOST_ELEMENTS]:
+            tag = element.tag or ""
+            if tag == "script":
+                program = element.text() or ""
+                is_data = "json" in (element.attributes.get("type") or "")
+                yield _Part(program, program if is_data else "")
+            elif tag == "style":
+                addresses = addresses_in_style(element.text() or "")
+                yield from map(_address, filter(is_media_file, addresses))
+            elif tag == "meta":
+                yield from _of_meta(element.attributes)
+            elif tag not in _SILENT and (attributes := element.attributes):
+                yield from self._of_element(element, tag, attributes)
+
+    def _of_element(self, element: LexborNode, tag: str, attributes: Attributes) -> Iterator[_Part]:
+        is_media = tag in _MEDIA
+        if is_media and self._counts_visits(attributes):
+            return
+        for label in _LABELS:
+            yield _words(attributes.get(label) or "")
+        if is_media or attributes.get("role") == "img":
+            for label in _LABELS_OF_MEDIA:
+                yield _words(attributes.get(label) or "")
+        yield from self._addresses(element, is_media=is_media)
+        said = [*_links(tag, attributes), *_values(tag, attributes)]
+        if said and not self._is_around_content(element):
+            yield from said
+
+    def _addresses(self, element: LexborNode, *, is_media: bool) -> Iterator[_Part]:
+        attributes = element.attributes
+        addresses = [*addresses_of(attributes)]
+        addresses += named_files(attributes)
+        style = attributes.get("style")
+        if style and "(" in style:
+            addresses += addresses_in_style(style)
+        if addresses:
+            stays = is_media or not self._is_around_content(element)
+            for address in addresses:
+                yield _address(address, stays=stays)
+
+    def _counts_visits(self, attributes: Attributes) -> bool:
+        """Return whether an element is there to count visits."""
+        if self._without_trackers:
+            source = next(addresses_of(attributes), "")
+            if shell_words.OF_OTHERS.search(source[:_LONGEST_HOST]):
+                return True
+        width, height = (
+            _PIXELS.fullmatch(attributes.get(name) or "") for name in ("width", "height")
+        )
+        if width is None or height is None or "data-src" in attributes:
+            return False
+        return max(int(width[1]), int(height[1])) < _LEAST_SHOWN
+
+    def _is_around_content(self, element: LexborNode) -> bool:
+        """Return whether an element stands in navigation, a footer or a sidebar of the page.
+
+        What is known of the elements above is remembered, so that none is looked at twice.
+        """
+        path = []
+        outer = element.parent
+        while outer is not None and outer.mem_id not in self._known:
+            path.append(outer)
+            outer = outer.parent
+        is_around = outer is not None and self._known[outer.mem_id]
+        for node in reversed(path):
+            is_around = is_around or (
+                node.mem_id not in self._content
+                and (
+                    node.tag in BOILERPLATE_TAGS or node.attributes.get("role") in BOILERPLATE_ROLES
+                )
+            )
+            self._known[node.mem_id] = is_around
+        return is_around
+
+
+def _of_meta(attributes: Attributes) -> Iterator[_Part]:
+    name = attributes.get("property") or attributes.get("name") or ""
+    content = attributes.get("content") or ""
+    if name.lower() in _IDENTIFYING_META:
+        yield _words(content)
+    elif (attributes.get("http-equiv") or "").lower() == "refresh":
+        yield _target(content)
+
+
+def _links(tag: str, attributes: Attributes) -> Iterator[_Part]:
+    """Yield where an element leads when somebody clicks it."""
+    for name in _TARGETS:
+        href = attributes.get(name)
+        if href and not _SHARES.match(href):
+            yield _target(href)
+    if tag == "form" and (attributes.get("method") or "get").lower() == "get":
+        yield _target(attributes.get("action") or "")
+    if "formaction" in attributes:
+        yield _target(attributes["formaction"] or "")
+    program = attributes.get("onclick")
+    if program and _LEADS.search(program):
+        yield _Part(program, "")
+
+
+def _values(tag: str, attributes: Attributes) -> Iterator[_Part]:
+    """Yield what a field shows."""
+    value = attributes.get("value") or ""
+    if tag == "param":
+        yield _address(value)
+    elif tag == "input":
+        yield from _of_field(attributes, value)
+    elif tag == "option":
+        if "selected" in attributes:
+            yield _words(f"selected {value}")
+    elif value and (tag in _VALUED or "-" in tag):
+        yield _words(value)
+    if text := attributes.get("data-clipboard-text"):
+        yield _words(text)
+
+
+def _of_field(attributes: Attributes, value: str) -> Iterator[_Part]:
+    kind = (attributes.get("type") or "text").lower()
+    if kind in _CHOICES:
+        if "checked" in attributes:
+            yield _words(f"checked {attributes.get('name') or ''} {value}")
+    elif value and kind not in _NO_VALUE:
+        is_fixed = "readonly" in attributes or "disabled" in attributes
+        stays = is_fixed or not (kind in _NO_CONTENT or _TOKEN.fullmatch(value))
+        yield _Part(value, value if stays else "")
