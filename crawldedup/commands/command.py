@@ -35,6 +35,7 @@ STANDARD: Final = "-"  # the name of standard input and output
 GZIP_SUFFIX: Final = ".gz"
 # What gzip does by itself; the highest level takes thrice as long, for one percent.
 _LEVEL: Final = 6
+_UNLIMITED: Final = 10_000  # letters of a line that nobody sees on a terminal
 
 INDEX_OPTIONS: Final = ("store", "namespace")
 # How pages are read and told apart: every command that asks an index needs its values.
@@ -135,6 +136,9 @@ class Output:
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
         self.out = Console(highlight=False, soft_wrap=True)
+        if not self.out.is_terminal and "COLUMNS" not in os.environ:
+            # A file or another program has room: tables are as wide as what stands in them.
+            self.out.width = _UNLIMITED
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
         self.status = 0
 

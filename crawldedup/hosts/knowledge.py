@@ -16,6 +16,7 @@ import msgspec
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.hosts.lines import Lines, compare_loads, known_lines
 from crawldedup.hosts.marks import (
+    NAME,
     ChangingMarks,
     compare_marks,
     meet_values,
@@ -100,6 +101,7 @@ class _MarkedLoad:
     """The marks of the last load of a page."""
 
     at: float
+    folder: Folder
     fingerprint: Fingerprint
 
 
@@ -147,7 +149,8 @@ class HostKnowledge:
             return frozenset()
         with self._lock:
             folder = folder_of(url)
-            return quiet_kinds(self._folder_notes(folder.host, folder.undated).marks)
+            notes = [self._folder_notes(folder.host, path) for path in _paths_of(folder)]
+            return frozenset().union(*(quiet_kinds(note.marks) for note in notes))
 
     def steady_marks(self, url: str, marks: bytes) -> bytes:
         """Return the packed marks of a page without those that are known to come and go there."""
@@ -155,7 +158,9 @@ class HostKnowledge:
             return marks
         with self._lock:
             folder = folder_of(url)
-            return without_changing(marks, self._folder_notes(folder.host, folder.undated).marks)
+            for path in _paths_of(folder):
+                marks = without_changing(marks, self._folder_notes(folder.host, path).marks)
+            return marks
 
     def are_proved(self, address: Address) -> bool:
         """Return whether the views in an address are proved, and their values recur."""
@@ -241,16 +246,28 @@ class HostKnowledge:
         is_visit = bool(address.views) and self._are_certain(address)
         views = () if is_visit else address.views
         name = "&".join([address.path, *address.parameters, *map(str, views)])
-        load = _MarkedLoad(self._clock(), fingerprint)
+        load = _MarkedLoad(self._clock(), folder, fingerprint)
         earlier = self._marked.get(name)
         put_last(self._marked, name, load, _MOST_PAGES)
         notes = self._folder_notes(folder.host, folder.undated)
-        meet_values(notes.marks, name, fingerprint)
+        page_name = _name_without_views(address)
+        meet_values(notes.marks, page_name, fingerprint)
         if earlier is None or load.at - earlier.at > _MINUTES:
             return
+        self._compare_marks(page_name, folder, load, earlier)
+        if earlier.folder.owner == folder.owner and (
+            (earlier.folder.host, earlier.folder.undated) != (folder.host, folder.undated)
+        ):
+            # The page has a view on another host or in another folder: it changes in both.
+            self._compare_marks(page_name, earlier.folder, load, earlier)
+
+    def _compare_marks(
+        self, page: str, folder: Folder, load: _MarkedLoad, earlier: _MarkedLoad
+    ) -> None:
+        """Note in a folder which marks differ between two loads of a page."""
         notes = self._host(folder.host).folder(folder.undated)
         known = quiet_kinds(notes.marks)
-        compare_marks(notes.marks, name, fingerprint, earlier.fingerprint)
+        compare_marks(notes.marks, page, load.fingerprint, earlier.fingerprint)
         for kind in sorted(quiet_kinds(notes.marks) - known):
             _log.info(
                 "crawldedup: the mark %r changes by itself below %r: what comes and goes there "
@@ -273,8 +290,11 @@ class HostKnowledge:
         name = _name_without_views(address)
         own = ViewOfPage.of(address, fingerprint)
         others = [other for other in self._views.get(name, ()) if other.views != own.views]
+        notes = self._folder_notes(own_folder.host, own_folder.undated)
+        names_change = self._volatile is not False and NAME in quiet_kinds(notes.marks)
         for other in others:
-            compare_views(self._host(folder.host).folder(folder.form).views, own, other)
+            views = self._host(folder.host).folder(folder.form).views
+            compare_views(views, own, other, names_change=names_change)
         kept = (own, *others)[:_MOST_VIEWS]
         put_last(self._views, name, kept, _MOST_PAGES)
 
@@ -346,6 +366,16 @@ def _folder_without_views(address: Address) -> Folder:
 def _values_key(address: Address, folder: Folder, view: View) -> tuple[str, str, View]:
     """Return where a value has to recur: on the site, or among the pages of one user."""
     return address.site, folder.owner, view
+
+
+def _paths_of(folder: Folder) -> list[str]:
+    """Return the folders whose changing marks a page may show: its own, and the inner one.
+
+    A page of `world/` may stand in `latest/world/` as well, with the pictures that rotate there.
+    """
+    path = folder.undated
+    inner = path.partition("/")[2]
+    return [path, inner] if inner and not folder.is_shared else [path]
 
 
 def _is_own(url: str, folder: Folder) -> bool:

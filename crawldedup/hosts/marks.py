@@ -5,12 +5,14 @@ them says nothing about it. Marks are said to change in a folder if they did on 
 and in more than a tenth of the loads that could be compared, until they have been stable again.
 
 Even there, a mark is left out only if it is known to come and go: a picture or player that changed
-on two pages, a name that its page had beside another one, and a declared value that never recurs,
-such as a random number. So the pictures of a gallery still count beside four pages that show a
-random one of them each.
+on two pages, and a declared value that never recurs, such as a random number. A page may be called
+as it was called before. So the pictures of a gallery still count beside four pages that show a
+random one of them each, and so do the names of pages beside addresses that show a random page.
 
-Only the folder itself counts: nobody can have the marks of others left out. What a page says in its
-main text, and where its links lead, is never left out.
+Only the folder itself counts, and one in which it stands under the same name, such as
+`latest/world/` for `world/`, unless many users share the host: nobody can have the marks of others
+left out. If views of a page are proved that stand in two folders or on two hosts, it counts in
+both. What a page says in its main text, and where its links lead, is never left out.
 """
 
 from collections.abc import Sequence
@@ -27,7 +29,7 @@ from crawldedup.marks.relation import (
     have_other_names,
     have_other_players,
 )
-from crawldedup.marks.values import ContentMarks, best_name
+from crawldedup.marks.values import ALIAS, MOST_NAMES, ContentMarks, Name, best_name
 from crawldedup.recent import put_last
 from crawldedup.search.decision import estimate_similarity
 
@@ -68,6 +70,13 @@ class Changes(msgspec.Struct, array_like=True):
             self.recurring += bool(known)
             witness = ""
         put_last(self.values, value, witness, _MOST_VALUES)
+
+    def beside(self, value: int) -> list[int]:
+        """Return the other values of the one page that had this value."""
+        page = self.values.get(value)
+        if not page:
+            return []
+        return [other for other, its in self.values.items() if its == page and other != value]
 
     def has_rotated(self, value: int) -> bool:
         """Whether a value has come and gone on several pages."""
@@ -113,7 +122,7 @@ def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: F
     if marks is None or others is None or load.key_id != other.key_id:
         return
     content, its = marks.content, others.content
-    if _are_alike(load, other):
+    if _are_alike(load, other) or _say_the_same(load, other, content, its):
         # It is the same page, perhaps under another name.
         is_conflict = have_other_names(content.names, its.names)
         best, other_best = best_name(content.names), best_name(its.names)
@@ -160,6 +169,18 @@ def _are_alike(load: Fingerprint, other: Fingerprint) -> bool:
     return estimate_similarity(load.verify_weights, load.verify, other.verify) >= _COPY
 
 
+def _say_the_same(
+    load: Fingerprint, other: Fingerprint, content: ContentMarks, its: ContentMarks
+) -> bool:
+    """Return whether two loads say the same, whatever they are called.
+
+    On a short page, a headline that stands in several places is more than a tenth of the words.
+    """
+    if load.thin or other.thin or content.is_listing or its.is_listing:
+        return False
+    return content.text == its.text is not None
+
+
 def may_change(marks: bytes) -> bool:
     """Return whether the packed marks of a page have some that often change by themselves."""
     page = unpacked(marks)
@@ -185,10 +206,17 @@ def _note(changes: ChangingMarks, kind: str, witness: str, conflicting: Sequence
 
 
 def meet_values(changes: ChangingMarks, page: str, load: Fingerprint) -> None:
-    """Note the declared values on a page that change on others: a random number does not recur."""
+    """Note the names and declared values on a page that change on others.
+
+    A random number does not recur. A name that does is the name of another page: an address that
+    shows a random page has all of their names.
+    """
     marks = unpacked(load.marks)
     if marks is None or not changes:
         return
+    best = best_name(marks.content.names)
+    if NAME in changes and best is not None and best.hash in changes[NAME].values:
+        changes[NAME].meet(best.hash, _hash_of(page))
     for datum in marks.content.data:
         known = changes.get(kind_of_datum(datum.name))
         if known is not None:
@@ -209,8 +237,10 @@ def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
     content = page.content
     names, pictures, players = content.names, content.pictures, content.players
     best = best_name(names)
-    if NAME in kinds and best is not None and best.hash in changes[NAME].values:
-        names = ()
+    if NAME in kinds and best is not None:
+        # It still tells the page from pages of all other names.
+        aliases = [Name(other, ALIAS) for other in changes[NAME].beside(best.hash)]
+        names = (*names, *aliases)[:MOST_NAMES]
     if PICTURE in kinds and content.has_lead and changes[PICTURE].has_rotated(pictures[0]):
         pictures = ()
     if PLAYER in kinds:

@@ -43,6 +43,9 @@ class Pairs(msgspec.Struct, array_like=True):
     names: set[str] = set()
     """The names of pages that came as copies, three at most."""
 
+    renamed: int = 0
+    """How many of the contrary pairs had another name alone, above the same text."""
+
     @property
     def evidence(self) -> int:
         """How many pairs there were."""
@@ -54,7 +57,7 @@ class Pairs(msgspec.Struct, array_like=True):
         is_contrary = self.contrary > _MOST_CONTRARY * self.evidence
         return len(self.names) >= _WITNESSES and not is_contrary
 
-    def add(self, name: str, *, are_copies: bool) -> None:
+    def add(self, name: str, *, are_copies: bool, is_renamed: bool = False) -> None:
         """Add a pair of pages."""
         if are_copies:
             self.copies += 1
@@ -62,9 +65,16 @@ class Pairs(msgspec.Struct, array_like=True):
                 self.names.add(name)
         else:
             self.contrary += 1
+            self.renamed += is_renamed
         if self.evidence >= _MOST_PAIRS:
             self.copies //= 2
             self.contrary //= 2
+            self.renamed //= 2
+
+    def forgive_names(self) -> None:
+        """Leave out the pairs that had another name alone: names have proved to change."""
+        self.contrary -= self.renamed
+        self.renamed = 0
 
 
 ProvedViews = dict[str, Pairs]
@@ -78,19 +88,33 @@ class ViewOfPage:
     views: frozenset[View]
     names: tuple[Name, ...]
     fingerprint: Fingerprint
+    text: int | None = None
+    """The hash of what the page says, whatever it is called; None for a listing or a short page."""
 
     @classmethod
     def of(cls, address: Address, fingerprint: Fingerprint) -> "ViewOfPage":
         """Take from a page what it is compared by."""
         marks = unpacked(fingerprint.marks)
-        names = marks.content.names if marks is not None else ()
-        return cls(frozenset(address.views), names, fingerprint)
+        if marks is None:
+            return cls(frozenset(address.views), (), fingerprint)
+        content = marks.content
+        text = None if content.is_listing or fingerprint.thin else content.text
+        return cls(frozenset(address.views), content.names, fingerprint, text)
 
 
-def compare_views(proved: ProvedViews, view: ViewOfPage, other: ViewOfPage) -> None:
+def compare_views(
+    proved: ProvedViews, view: ViewOfPage, other: ViewOfPage, *, names_change: bool = False
+) -> None:
     """Note what two pages show whose addresses differ in views alone.
 
     Pages that differ in several kinds of views say nothing about any of them.
+
+    Args:
+        proved: What is known of the folder of the pages.
+        view: One of the pages.
+        other: The other page.
+        names_change: Whether names are known to change by themselves there. Then another name above
+            the same text says nothing, and did not before.
     """
     kinds = {differing.kind for differing in view.views ^ other.views}
     if len(kinds) != 1 or view.fingerprint.key_id != other.fingerprint.key_id:
@@ -105,7 +129,10 @@ def compare_views(proved: ProvedViews, view: ViewOfPage, other: ViewOfPage) -> N
         best = best_name(view.names)
         name = f"{best.hash:x}" if best is not None else ""
         pairs = proved.setdefault(kind, Pairs())
-        pairs.add(name, are_copies=are_copies)
+        is_renamed = not are_copies and view.text == other.text is not None
+        pairs.add(name, are_copies=are_copies, is_renamed=is_renamed)
+        if names_change:
+            pairs.forgive_names()
 
 
 def _are_copies(view: ViewOfPage, other: ViewOfPage) -> bool | None:

@@ -153,16 +153,25 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
         explanation = replace(
             explanation,
             text=search.content.text,
-            marks=_marks_in_words(search.content.marks, _ignored_kinds(index, page, search)),
+            marks=_marks_in_words(
+                search.content.marks,
+                _ignored_kinds(index.hosts, page.url, search.fingerprint.marks),
+            ),
             left_out=search.content.left_out,
         )
     return explanation
 
 
-def _ignored_kinds(index: Index, page: Page, search: SearchResult) -> frozenset[str]:
-    """Return the kinds of marks that are ignored where a page stands: they come and go."""
-    own = unpacked(search.fingerprint.marks)
-    steady = unpacked(index.hosts.steady_marks(page.url, search.fingerprint.marks))
+def _ignored_kinds(hosts: HostKnowledge, url: str, marks: bytes) -> frozenset[str]:
+    """Return the kinds of marks that are ignored where a page stands: they come and go.
+
+    Args:
+        hosts: What is known of hosts.
+        url: The URL of the page.
+        marks: The packed marks of its content.
+    """
+    own = unpacked(marks)
+    steady = unpacked(hosts.steady_marks(url, marks))
     if own is None or steady is None:
         return frozenset()
     before, after = own.content, steady.content
@@ -372,7 +381,10 @@ def compare(
         limit=rule.limit,
         threshold=_rounded(rule.threshold),
         apart=pair.reason(judged.conflict),
-        marks=pair.shown_marks(),
+        marks=(
+            pair.shown_marks(0, judged.first.marks),
+            pair.shown_marks(1, judged.second.marks),
+        ),
         texts=(before.text, after.text),
         words=(judged.first.words, judged.second.words),
         changes=tuple(
@@ -404,6 +416,7 @@ class _Pair:
         options = replace(options, distinguish_params=None)
         self._reader = PageReader(options)
         self._queries = QueryBuilder(options, hosts)
+        self._hosts = hosts
         self.contents = [self._content_of(page, hosts) for page in self._pages]
         self._parameters = [kept_apart(parameters, page.url) for page in self._pages]
 
@@ -416,10 +429,15 @@ class _Pair:
                 raise
             raise PageError(error.reason, f"{page.url}: {error}") from error
 
-    def shown_marks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the marks of each page in words."""
-        first, second = self.contents
-        return _lines(first), _lines(second)
+    def shown_marks(self, place: int, packed: bytes) -> tuple[str, ...]:
+        """Return the marks of a page in words, and which of them are ignored.
+
+        Args:
+            place: 0 for the first page, 1 for the second.
+            packed: The marks in its fingerprint.
+        """
+        ignored = _ignored_kinds(self._hosts, self._pages[place].url, packed)
+        return _marks_in_words(self.contents[place].marks, ignored)
 
     def reason(self, conflict: Conflict) -> str | None:
         """Return what keeps the pages apart, in words; None if nothing does."""
@@ -458,10 +476,6 @@ class _Pair:
         verdict = verdict_of(second_page.url, second, query, answer)
         conflict = query.conflict_with(record.marks)
         return _JudgedPair(first, second, query, candidate, verdict, conflict)
-
-
-def _lines(content: PageContent) -> tuple[str, ...]:
-    return content.marks.lines() if content.marks else ()
 
 
 def _no_text(_: PageName) -> bytes:

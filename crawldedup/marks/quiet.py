@@ -74,10 +74,22 @@ def ignored_at(ignored: IgnoredMarks | None, url: str | None) -> tuple[str, ...]
         ignored: The kinds by host, if there are any.
         url: The URL of the page.
     """
-    if not ignored:
-        return ()
+    return tuple(sorted(values_at(ignored, host_of(url)))) if ignored else ()
+
+
+def hosts_at(ignored: IgnoredMarks, url: str | None) -> set[str]:
+    """Return the hosts of the option that a page stands on.
+
+    Args:
+        ignored: The kinds by host.
+        url: The URL of the page.
+    """
+    return values_at({host: [host] for host in ignored}, host_of(url))
+
+
+def host_of(url: str | None) -> str:
+    """Return the host in a URL, in its normal form; "" for none."""
     try:
-        host = urlsplit(canonical_url(url or "")).hostname or ""
+        return urlsplit(canonical_url(url or "")).hostname or ""
     except ValueError:
-        host = ""
-    return tuple(sorted(values_at(ignored, host)))
+        return ""

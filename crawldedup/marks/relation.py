@@ -81,7 +81,8 @@ def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ())
     """Return whether two pages are views of one page even if their texts are only half alike.
 
     They have the same address but for what the site has proved to name views, and the same name,
-    and nothing tells them apart.
+    and nothing tells them apart. In place of the name, it may be all else that they say which is
+    the same: a headline under test takes more than a tenth of the words of a short page.
 
     Args:
         first: The marks of one page.
@@ -96,9 +97,21 @@ def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ())
         return False
     if not all(page.is_certain or page.views in proved for page in (address, its)):
         return False
-    if not have_same_name(first.content.names, second.content.names):
+    has_evidence = have_same_name(first.content.names, second.content.names) or _say_the_same(
+        first.content, second.content
+    )
+    return has_evidence and conflict(first, second) is Conflict.NONE
+
+
+def _say_the_same(first: ContentMarks, second: ContentMarks) -> bool:
+    """Return whether two pages have the same text and links, whatever they are called.
+
+    The text of a listing stands in its links, whose sketch only estimates which they are.
+    """
+    if first.is_listing or second.is_listing or first.text is None:
         return False
-    return conflict(first, second) is Conflict.NONE
+    is_same_text = first.text == second.text
+    return is_same_text and first.links == second.links and first.sketch == second.sketch
 
 
 def _conflict_of_views(first: ContentMarks, second: ContentMarks, *, is_visit: bool) -> Conflict:

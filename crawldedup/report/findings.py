@@ -157,11 +157,20 @@ def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
         if is_large and first["url"] not in walls:
             text = f"{first['pages']:,} pages differ from {first['url']} or from each other in"
             yield Finding("info", f"{text} their texts or links alone, and were kept.", "apart")
-    for each in report["ignorable"][:_MOST_NAMED]:
-        place = f"{each['site']}{each['name']}"[:_LONGEST_PLACE]
-        pages = f"{pluralize(each['same_text'], 'page')} at {place} have the text of another page"
-        what = f"but {each['what']}. If they are copies, {each['setting']} drops them"
-        yield Finding("info", f"{pages}, {what}: look at a pair first.", "apart")
+    # Several folders of a host may need one setting.
+    by_setting: dict[str, list[Mapping[str, Any]]] = {}
+    for each in report["ignorable"]:
+        by_setting.setdefault(each["setting"], []).append(each)
+    for setting, alike in [*by_setting.items()][:_MOST_NAMED]:
+        pages = pluralize(sum(each["same_text"] for each in alike), "page")
+        places = [f"{each['site']}{each['name']}"[:_LONGEST_PLACE] for each in alike]
+        what = f"but {alike[0]['what']}. If they are copies, {setting} drops them"
+        yield Finding(
+            "info",
+            f"{pages} at {_named(places)} have the text of another page, {what}: look at a pair "
+            "first.",
+            "apart",
+        )
 
 
 def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:

@@ -67,6 +67,7 @@ from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_in
 from crawldedup.scrapy_plugin.shells import ShellWarnings
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.scrapy_plugin.unmet_hosts import UnmetHosts
 from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
 from crawldedup.text import printable
@@ -124,6 +125,7 @@ class DedupMiddleware:
         self.journal = CrawlJournal(crawler, options)
         self._walls = Walls()
         self._shells = ShellWarnings(crawler)
+        self._unmet_hosts = UnmetHosts(options.ignore_marks)
         self._closed: set[str] = set()  # Sites that are asked for nothing more.
 
     @classmethod
@@ -200,6 +202,8 @@ class DedupMiddleware:
         gc.unfreeze()
         await self.journal.end(reason, self._dedup.pages, index_bytes)
         self._stats.end()
+        for complaint in self._unmet_hosts.complaints():
+            say(self._crawler, logging.WARNING, complaint)
 
     def spider_idle(self) -> None:
         """End a crawl of which walls are all that is left. Raises CloseSpider."""
@@ -384,6 +388,7 @@ class DedupMiddleware:
         self._stats.checked(judged, outcome, size=len(response.body), is_start=is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
         self._tell_left_out(site_of(response.url), judged.read.left_out)
+        self._unmet_hosts.note(response.url)
         request.meta[VERDICT_KEY] = verdict
         event = {
             "request": request,

@@ -164,7 +164,8 @@ class TestFolders:
     def test_what_is_taught_in_one_holds_in_no_other(self, host: str, name: str) -> None:
         own, others = folder(host, ATTACKER), folder(host, NEIGHBOR)
         assert lost(own, others, ATTACKS[name]) == 0
-        assert lost(others, others, ATTACKS[name]) == PAGES - 1
+        # Whoever changes names gains nothing, even at home: a page is called as it was called before.
+        assert lost(others, others, ATTACKS[name]) == (0 if name == "names" else PAGES - 1)
 
     def test_neither_for_users_who_are_called_by_numbers(self, host: str, name: str) -> None:
         assert lost(folder(host, "user17"), folder(host, "user18"), ATTACKS[name]) == 0

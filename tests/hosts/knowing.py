@@ -17,12 +17,18 @@ from tests.stories import TEXT
 HEADING = HEADLINE | TITLE_PART | FIRST_PART
 
 
-def load(name: int = 0, *, text: str = TEXT, key: Key = NO_KEY, **marks: Any) -> Fingerprint:
-    """One load of a page that is called so, with these marks."""
+def load(
+    name: int = 0,
+    *,
+    text: str = TEXT,
+    key: Key = NO_KEY,
+    said: int | None = None,
+    **marks: Any,
+) -> Fingerprint:
+    """One load of a page that is called so, with these marks; `said` is its text without names."""
     names = (Name(name, HEADING),) if name else ()
-    return replace(
-        fingerprint(text, key=key), marks=packed_content(ContentMarks(names=names, **marks))
-    )
+    content = ContentMarks(names=names, text=said, **marks)
+    return replace(fingerprint(text, key=key), marks=packed_content(content))
 
 
 def pictured(name: int, picture: int, **others: Any) -> Fingerprint:

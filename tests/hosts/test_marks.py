@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, compare
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.hosts.marks import kind_of_datum
 from crawldedup.key import Key
 from crawldedup.marks.values import Datum
 from tests.hosts.knowing import Knowledge, load, pictured, rotate, rotating
 from tests.servers import RedisServer
-from tests.stories import NEAR, OTHER, TEXT, story
+from tests.stories import HALF_ALIKE, NEAR, OTHER, TEXT, story
 
 NEWS = "http://news.example/world/{}.html"
 NEXT = NEWS.format("next")
@@ -100,6 +100,42 @@ class TestEvidence:
         assert known.quiet_at(NEXT) == (frozenset(["name"]) if is_quiet else frozenset())
 
     @pytest.mark.parametrize(
+        ("said", "is_quiet"), [((5, 5), True), ((5, 6), False), ((None, None), False)]
+    )
+    def test_or_above_a_text_that_is_the_same_but_for_its_headline(
+        self, said: tuple[int | None, int | None], is_quiet: bool
+    ) -> None:
+        known = Knowledge()
+        for page in range(1, 9):
+            first = load(2 * page, said=said[0])
+            known.meet(NEWS.format(page), first, load(2 * page + 1, text=HALF_ALIKE, said=said[1]))
+        assert known.quiet_at(NEXT) == (frozenset(["name"]) if is_quiet else frozenset())
+
+    def test_short_pages_and_lists_may_say_the_same_and_be_others(self) -> None:
+        known = Knowledge()
+        for page in range(1, 9):
+            short = [load(2 * page + n, text=f"Page {n}", said=5) for n in range(2)]
+            known.meet(NEWS.format(f"short{page}"), *short)
+            lists = [
+                load(2 * page + n, text=(TEXT, HALF_ALIKE)[n], said=5, is_listing=True)
+                for n in range(2)
+            ]
+            known.meet(NEWS.format(f"list{page}"), *lists)
+        assert known.quiet_at(NEXT) == frozenset()
+
+    def test_a_mobile_page_is_a_load_of_the_page_once_its_host_is_proved(self) -> None:
+        known, mobile = Knowledge(), NEWS.replace("news.", "m.news.")
+        for page in range(1, 4):
+            assert known.quiet_at(NEXT) == frozenset()
+            known.meet(NEWS.format(page), pictured(page, 1))
+            known.meet(mobile.format(page), pictured(page, 2))
+        for page in range(4, 6):
+            known.meet(NEWS.format(page), pictured(page, 1))
+            known.meet(mobile.format(page), pictured(page, 2))
+        # What changes between them changes on both.
+        assert known.quiet_at(NEXT) == known.quiet_at(mobile.format("next")) == {"picture"}
+
+    @pytest.mark.parametrize(
         "parameter", ["sid=a1b2c3d4e{0}f{1:02x}", "session=12{1:02}", "ref=city-{1:c}", "s=word{1}"]
     )
     def test_what_may_name_a_content_makes_another_page(self, parameter: str) -> None:
@@ -178,10 +214,20 @@ class TestPlaces:
             ("http://m.news.example/world/next", False),
             ("http://other.example/world/next", False),
             ("http://news.example/world/next?page=2", True),
+            # A folder may stand in another one, if all is of one owner.
+            ("http://news.example/latest/world/next", True),
+            ("http://news.example/users/world/next", False),
+            ("http://news.example/~ann/world/next", False),
+            ("http://news.example/a/latest/world/next", False),
         ],
     )
     def test_they_are_quiet_in_their_folder_alone(self, url: str, is_quiet: bool) -> None:
         assert bool(rotating(NEWS).quiet_at(url)) is is_quiet
+
+    def test_what_changes_at_the_top_of_a_host_is_told_of_no_folder(self) -> None:
+        known = rotating("http://news.example/{}")
+        assert known.quiet_at("http://news.example/next") == {"picture"}
+        assert known.quiet_at("http://news.example/gallery/next") == frozenset()
 
     def test_the_months_of_an_archive_are_one_folder(self) -> None:
         known = rotating("http://news.example/2025/0{}/story")
@@ -347,10 +393,17 @@ class TestIndex:
                 scope_key="world",
             )
             told = dedup.explain("http://news.example/world/d", html=first).marks
+            pair = (
+                Page("http://news.example/world/e", html=first),
+                Page("http://news.example/sports/e", html=other),
+            )
+            compared = compare(*pair, hosts=dedup.hosts).marks
         assert kinds == {"world": (Kind.EXACT_DUPLICATE, None), "sports": (Kind.NEW, "picture")}
         # The name still tells pages apart.
         assert named.rejected_by == "name"
         assert "lead picture boat (ignored: it changes by itself here)" in told
+        assert "lead picture boat (ignored: it changes by itself here)" in compared[0]
+        assert "lead picture mill" in compared[1]
 
     def test_pictures_of_a_gallery_count_beside_pages_that_show_random_ones(self) -> None:
         with Deduplicator(volatile=True) as dedup:
@@ -369,6 +422,23 @@ class TestIndex:
                 for each in range(16)
             ]
             assert not any(verdict.is_duplicate for verdict in dedup.check_many(gallery))
+
+    def test_names_count_beside_addresses_that_show_a_random_page(self) -> None:
+        text = story(5, 120)
+        with Deduplicator(volatile=True) as dedup:
+            for page in range(6):
+                for load in range(2):
+                    shown = html(f"Lamp {2 * page + load}", "lamp", text)
+                    dedup.check(f"http://news.example/world/random{page}", html=shown)
+            assert dedup.hosts.quiet_at(NEXT) == {"name"}
+            lamps = [
+                Page(f"http://news.example/world/lamp{n}", html=html(f"Lamp {n}", "lamp", text))
+                for n in range(16)
+            ]
+            verdicts = list(dedup.check_many(lamps))
+        originals = {n: each.original for n, each in enumerate(verdicts) if each.is_duplicate}
+        # A lamp is a copy of the random address alone that has shown this very lamp.
+        assert originals == {n: f"http://news.example/world/random{n // 2}" for n in originals}
 
     def test_a_declared_value_that_recurs_is_no_random_number(self) -> None:
         def sale(name: str, color: str) -> str:

@@ -112,6 +112,29 @@ class TestProof:
             visit(known, number, *topics(9, [TEXT, HALF_ALIKE][number], first=70), first=70)
         assert known.is_proved(NEXT.format(session))
 
+    @pytest.mark.parametrize(
+        ("said", "campaigns", "is_proved"),
+        [(5, 4, True), (5, 0, False), (6, 4, False), (None, 4, False)],
+        ids=["headlines under test", "no sign of it", "another text", "nobody knows"],
+    )
+    def test_another_name_says_nothing_where_names_change(
+        self, said: int | None, campaigns: int, is_proved: bool
+    ) -> None:
+        """Whether that is known before or after."""
+        known = Knowledge()
+        visits = []
+        for number in range(2):
+            pages = [load(name, said=5) for name in range(1, 5)]
+            pages += [load(name + 50 * number, said=(5, said)[number]) for name in range(5, 9)]
+            visits.append(visit(known, number, *pages))
+        for page in range(20, 20 + campaigns):
+            known.meet(PRINT.format(page, ""), load(2 * page, said=5))
+            known.meet(PRINT.format(page, "?utm_source=x"), load(2 * page + 1, said=5))
+        assert not known.is_proved(NEXT.format(visits[0]))
+        for name in (1, 2):
+            known.meet(FORUM.format(name, visits[0]), load(name, said=5))
+        assert known.is_proved(NEXT.format(visits[0])) is is_proved
+
     def test_pages_that_differ_in_two_kinds_of_views_say_nothing_about_either(self) -> None:
         known = Knowledge()
         for page in range(1, 9):

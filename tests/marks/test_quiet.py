@@ -12,7 +12,7 @@ from crawldedup import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.key import NO_KEY
 from crawldedup.marks.address import Address
-from crawldedup.marks.quiet import check_ignored_marks, ignored_at
+from crawldedup.marks.quiet import check_ignored_marks, hosts_at, ignored_at
 from crawldedup.marks.relation import Conflict, conflict
 from crawldedup.marks.values import (
     HEADLINE,
@@ -193,6 +193,13 @@ def test_a_text_keeps_its_title_quiet_as_well() -> None:
         marks = PageReader(Options(ignore_marks=ignored)).read_page(page).marks
         assert marks is not None
         assert marks.name == name
+
+
+def test_hosts_are_met_on_their_subdomains() -> None:
+    ignored = {"news.example": ["name"], "shop.example": ["data"], "*": ["player"]}
+    assert hosts_at(ignored, "https://WWW.News.Example:443/a") == {"news.example", "*"}
+    assert hosts_at({"news.example": ["name"]}, "https://oldnews.example/") == set()
+    assert hosts_at({"news.example": ["name"]}, "https://[broken") == set()
 
 
 def test_the_option_is_no_part_of_the_profile() -> None:

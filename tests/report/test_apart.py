@@ -137,6 +137,26 @@ def test_the_setting_may_be_copied_as_it_is(report_of: ReportOf) -> None:
     assert made["ignorable"][0]["setting"].startswith('CRAWLDEDUP_IGNORE_MARKS = {"')
 
 
+def test_folders_of_a_host_that_need_one_setting_are_named_in_one_sentence(
+    report_of: ReportOf,
+) -> None:
+    lines = [
+        kept(f"{NEWS}/{folder}/archive/{n}", f"{NEWS}/{folder}/story/{n}")
+        for folder in ("world", "sports", "arts", "film")
+        for n in range(10)
+    ]
+    lines += [kept(f"{NEWS}/p/{n}", f"{NEWS}/q/{n}", "data") for n in range(12)]
+    made = report_of(*lines)
+    found = findings(made, "CRAWLDEDUP_IGNORE_MARKS")
+    pictures = [text for text in found if '"picture"' in text]
+    assert len(found) == 2
+    assert len(pictures) == 1
+    assert pictures[0].startswith("40 pages at news.example/")
+    assert "; and 1 more have the text of another page, but another lead picture" in pictures[0]
+    # Each folder keeps its pair of pages to look at.
+    assert len(made["ignorable"]) == 5
+
+
 @pytest.mark.parametrize("host", ['a"]}#', "{{7*7}}", "[red]", "", "*", "\u202egpj", "x\\"])
 def test_no_setting_is_made_of_a_host_that_is_none(report_of: ReportOf, host: str) -> None:
     made = report_of(*(kept(f"https://{host}/{n}", f"https://{host}/x/{n}") for n in range(20)))

@@ -9,7 +9,7 @@ import pytest
 
 from crawldedup.cli import main
 from crawldedup.report.render import SUFFIXES
-from tests.report.synthetic_journal import Crawl, journal, write_lines
+from tests.report.synthetic_journal import Crawl, header, journal, page, write_lines
 from tests.scrapy_plugin.test_command import Project
 
 
@@ -44,6 +44,24 @@ def test_the_last_crawl_of_the_project_is_reported(
     assert [line.split()[0] for line in lines] == ["news-2", "news-1"]
     assert all(", 200 pages, finished" in line for line in lines)
     assert json.loads(run(capsys, "--crawls", "--json")[1].splitlines()[0])["processes"] == 2
+
+
+def test_without_a_terminal_nothing_is_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    urls = [f"https://news.example/{'archive-of-the-year/' * 4}{n}" for n in range(9)]
+    lines = [
+        page(url, rejected_url=f"{url}0", rejected_similarity=0.8, rejected_by="similarity")
+        for url in urls
+    ]
+    write_lines(tmp_path / "wide.jsonl", [header(), *lines])
+    printed = run(capsys, str(tmp_path))[1]
+    # The last column of a table that starts with numbers.
+    row = next(line for line in printed.splitlines() if line.endswith(urls[0]))
+    assert len(row) > len(urls[0]) + 20
+    monkeypatch.setenv("COLUMNS", "80")  # Whoever asks for a width gets it.
+    assert urls[0] not in run(capsys, str(tmp_path))[1].split("Just below the limit")[1]
 
 
 def test_a_file_is_written_in_the_format_of_its_name(

@@ -16,6 +16,7 @@ from crawldedup.journal import journals
 from crawldedup.marks.values import HEADLINE, ShownMarks, ShownName
 from crawldedup.reading.reader import ReadPage
 from crawldedup.scrapy_plugin.siblings import SiblingReasons
+from crawldedup.scrapy_plugin.unmet_hosts import UnmetHosts
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.fakes import FINGERPRINT
@@ -77,6 +78,25 @@ def test_a_rotating_picture_is_shown_suggested_and_told_to_keep_quiet(
     )
     assert (second.counts["new"], second.counts["duplicate/exact"]) == (12, 12)
     assert second.errors == []
+
+
+def test_a_host_that_is_never_met_is_named_at_the_end(crawl: Crawler) -> None:
+    ignored = {"127.0.0.1": ["picture"], "127.0.0.7": ["name"], "*": ["player"]}
+    with Site({"/a": article(1), "/b": article(2)}) as site:
+        result = crawl(site, ["/a", "/b"], CRAWLDEDUP_IGNORE_MARKS=ignored)
+    (warning,) = result.errors
+    assert "CRAWLDEDUP_IGNORE_MARKS names '127.0.0.7', and no page of this host" in warning
+    assert "did you mean '127.0.0.1'?" in warning
+
+
+def test_a_crawl_without_pages_says_nothing_of_hosts() -> None:
+    hosts = UnmetHosts({"news.example": ["picture"]})
+    assert hosts.complaints() == []
+    hosts.note("https://other.example/\x1b[31m")
+    (complaint,) = hosts.complaints()
+    assert complaint.isprintable()
+    hosts.note("https://www.news.example/")
+    assert hosts.complaints() == []
 
 
 class HeroPages(dict[str, Answer]):

@@ -256,7 +256,9 @@ ADDRESS = AddressMarks(1, 77, 2, names=0, parameters=0, views=0, canonical=77)
 def view(views: int, name: int = 1, *, is_proved: bool = True, **others: Any) -> bytes:
     """The marks of one page at an address that differs in a view alone."""
     content = {
-        field: others.pop(field) for field in ("players", "pictures", "text") & others.keys()
+        field: others.pop(field)
+        for field in ("players", "pictures", "text", "links", "sketch", "is_listing")
+        if field in others
     }
     named = ContentMarks(names=(Name(name, HEADLINE | TITLE_PART | FIRST_PART),), **content)
     address = replace(ADDRESS, views=views, is_proved=is_proved and views > 0, **others)
@@ -319,6 +321,51 @@ class TestCertainViews:
         first, second = reversed(both) if is_first else both
         ask(store, other, A, first)
         assert told(ask(store, page, B, second))[0] is Kind.NEW
+
+    @pytest.mark.parametrize(
+        ("views", "texts", "is_copy"),
+        [
+            ((0, 0), (5, 5), True),
+            ((7, 7), (5, 5), True),
+            ((7, 8), (5, 5), False),
+            ((0, 0), (5, 6), False),
+            ((0, 0), (None, 5), False),
+            ((0, 0), (None, None), False),
+        ],
+        ids=str,
+    )
+    def test_another_name_above_the_same_text_is_enough_if_only_a_campaign_differs(
+        self,
+        store: Store,
+        page: Page,
+        views: tuple[int, int],
+        texts: tuple[int | None, int | None],
+        is_copy: bool,
+    ) -> None:
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        ask(store, other, A, view(views[0], 1, text=texts[0]))
+        answer = ask(store, page, B, view(views[1], 2, text=texts[1]))
+        assert told(answer)[0] is (Kind.NEAR_DUPLICATE if is_copy else Kind.NEW)
+
+    @pytest.mark.parametrize(
+        ("links", "sketch", "is_listing", "is_copy"),
+        [(9, 3, False, True), (9, 6, False, False), (8, 3, False, False), (9, 3, True, False)],
+        ids=str,
+    )
+    def test_but_not_with_other_links_and_not_for_a_list(
+        self,
+        store: Store,
+        page: Page,
+        links: int,
+        sketch: int,
+        is_listing: bool,
+        is_copy: bool,
+    ) -> None:
+        other = page_at_cost(page, query(page, "").rule.bounds.of_views)
+        ask(store, other, A, view(0, 1, text=5, links=9, sketch=3, is_listing=is_listing))
+        shown = view(0, 2, text=5, links=links, sketch=sketch, is_listing=is_listing)
+        expected = Kind.NEAR_DUPLICATE if is_copy else Kind.NEW
+        assert told(ask(store, page, B, shown))[0] is expected
 
     def test_without_a_name_nothing_is_certain(self, store: Store, page: Page) -> None:
         other = page_at_cost(page, query(page, "").rule.bounds.of_views)

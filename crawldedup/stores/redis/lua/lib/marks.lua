@@ -144,6 +144,14 @@ local function have_same_name(page, other)
   return first.heading ~= nil and first.heading == second.heading
 end
 
+-- Return true if two pages have the same text and links, whatever they are called.
+local function say_the_same(page, other)
+  if page.is_listing or other.is_listing or not page.text or not other.text then return false end
+  local links = page.links and sub(page.bytes, page.links, page.links + 8)
+  return short_at(page.bytes, page.text) == short_at(other.bytes, other.text)
+    and links == (other.links and sub(other.bytes, other.links, other.links + 8))
+end
+
 -- Return in about how many links two pages differ, by their sketches.
 local function differing_links(page, other)
   local ones, odd = {[0] = 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4}, 0
@@ -257,7 +265,8 @@ local function are_certain_views(page, marks, proved)
   if not other.has_address then return false end
   local its = address_of(other)
   return address.site == its.site and address.path == its.path and address.parameters == its.parameters
-    and (its.is_certain or proved[its.views] == true) and have_same_name(page, other) and conflict(page, other) == NONE
+    and (its.is_certain or proved[its.views] == true) and (have_same_name(page, other) or say_the_same(page, other))
+    and conflict(page, other) == NONE
 end
 
 -- Return the marks of a record that has met a copy: what it lacks, it takes over.

@@ -1,0 +1,49 @@
+"""Warn of hosts in CRAWLDEDUP_IGNORE_MARKS that a crawl has never met: they may be misspelled."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from crawldedup.checks import did_you_mean
+from crawldedup.marks.quiet import IgnoredMarks, host_of, hosts_at
+from crawldedup.scope import EVERY_HOST
+from crawldedup.text import printable
+
+_SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
+_MOST_MET: Final = 100
+"""So many hosts of pages are remembered, to suggest one of them."""
+
+_MOST_NAMED: Final = 20
+
+
+class UnmetHosts:
+    """Knows for which hosts marks are ignored, and which of them no page came from.
+
+    Args:
+        ignored: The setting: kinds of marks by host.
+    """
+
+    def __init__(self, ignored: IgnoredMarks | None) -> None:
+        self._unmet: IgnoredMarks = {
+            host: kinds for host, kinds in (ignored or {}).items() if host != EVERY_HOST
+        }
+        self._met: dict[str, None] = {}
+
+    def note(self, url: str) -> None:
+        """Note that a page was checked."""
+        if not self._unmet:
+            return
+        if len(self._met) < _MOST_MET:
+            self._met[host_of(url)] = None
+        for host in hosts_at(self._unmet, url):
+            self._unmet = {name: self._unmet[name] for name in self._unmet if name != host}
+
+    def complaints(self) -> Sequence[str]:
+        """Return a sentence for each host that no page came from, if there were pages at all."""
+        if not self._met:
+            return []
+        met = [printable(host) for host in self._met]
+        return [
+            f"{_SETTING} names {host!r}, and no page of this host was checked: nothing was ignored "
+            f"there{did_you_mean(host, met)}"
+            for host in list(self._unmet)[:_MOST_NAMED]
+        ]
