@@ -29,8 +29,8 @@ from crawldedup.page import Page
 from crawldedup.reading.area import area_of
 from crawldedup.reading.carried import carries_view
 from crawldedup.reading.difference import packed_text
-from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
-from crawldedup.reading.html import HtmlPage, check_size, tidy
+from crawldedup.reading.extract import TEXT_PROFILE, PageText, extract_page, get_extractor
+from crawldedup.reading.html import check_size, tidy
 from crawldedup.reading.marks import marks_of_text, read_marks
 from crawldedup.reading.shells import Shell, shell_of
 from crawldedup.reading.volatile import (
@@ -167,7 +167,7 @@ class PageReader:
             area=area_of(options.content, page.url),
         )
         content = PageContent(
-            text=page_text.main,
+            text=page_text.compared,
             whole=page_text.whole,
             core=page_text.core,
             links=page_text.source.links,
@@ -182,11 +182,11 @@ class PageReader:
             )
             if changing:
                 content = _without_changing(content, changing, page_text.source.headings)
-        content = self._with_marks(page, content, page_text.source)
-        shell = shell_of(page_text.source, page_text.main, page.url)
+        content = self._with_marks(page, content, page_text)
+        shell = shell_of(page_text.source, page_text.compared, page.url)
         return content if shell is None else _of_shell(content, shell)
 
-    def _with_marks(self, page: Page, content: PageContent, source: HtmlPage) -> PageContent:
+    def _with_marks(self, page: Page, content: PageContent, read: PageText) -> PageContent:
         """Read what tells a page from its siblings, of the text that is compared."""
         distinguish = self._options.distinguish
         if distinguish == "nothing":
@@ -195,9 +195,9 @@ class PageReader:
         ignored = ignored_at(self._options.ignore_marks, page.url)
         full = content.full
         if isinstance(full, PageContent):
-            marks = read_marks(source, full.text, with_numbers=with_numbers)
+            marks = _marks_of(read, full.text, with_numbers=with_numbers)
             full = replace(full, marks=_of_seen(marks).without(ignored))
-        marks = read_marks(source, content.text, with_numbers=with_numbers)
+        marks = _marks_of(read, content.text, with_numbers=with_numbers)
         return replace(content, marks=_of_seen(marks).without(ignored), full=full)
 
     def _content_of_text(self, page: Page, text: str) -> PageContent:
@@ -276,6 +276,15 @@ class PageReader:
                 fingerprint, packed_text=packed_text(content.whole or content.text)
             )
         return fingerprint
+
+
+def _marks_of(read: PageText, text: str, *, with_numbers: bool) -> ShownMarks:
+    """Return the marks of a page of which this text is compared."""
+    marks = read_marks(read.source, text, with_numbers=with_numbers)
+    comments = read.comments
+    if comments.are_content or not comments.lines:
+        return marks
+    return replace(marks, comments=comments.remembered, remarks=comments.remarks)
 
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:
