@@ -148,6 +148,15 @@ def label_of(node: LexborNode) -> int:
     return label
 
 
+def noise_word(node: LexborNode) -> str:
+    """Return the word in class, role, item property or id of an element that calls it noise."""
+    attributes = node.attributes
+    values = (attributes.get(name) or "" for name in ("class", "role", "itemprop"))
+    names = " ".join(values)[:_READ]
+    found = _NOISE.search(names) or _COMMENTS.search(names) or _SIDEBAR.search(names)
+    return found[0].strip(" \t\r\n_-") if found else (attributes.get("id") or "")[:_READ]
+
+
 # The pages of a site have few names, again and again.
 @lru_cache(maxsize=20_000)
 def _of_names(names: str) -> int:
