@@ -92,6 +92,10 @@ _NOISE: Final = _word(
 _COMMENTS: Final = _word(
     r"comments?(?:-?(?:area|body|box|content|list|section|text|thread|tree|wrap(?:per)?))?|disqus"
 )
+_REPLY: Final = _word(
+    r"(?:answer|message|reply|review)(?:-?(?:block|body|box|card|content|entry|item|row|text|view))?|"
+    r"(?:accepted|suggested)answer"
+)
 _SIDEBAR: Final = _word("side-?bar")
 _NOISE_ID: Final = re.compile(
     r"^(?:[\w-]*[_-])?(?:sidebar|footer|nav|navigation|menu|related|share|social|newsletter)"
@@ -135,17 +139,22 @@ def label_of(node: LexborNode) -> int:
         )
     label = _of_names(names[:_READ])
     # Each page has ids of its own, so these are not remembered.
-    if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE):
+    if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE, Label.REPLY):
         identity = (get("id") or "")[:_READ]
         if _NOISE_ID.search(identity):
-            return Label.NOISE if label == Label.NOTHING else Label.BOTH
+            return Label.BOTH if label == Label.ARTICLE else Label.NOISE
         if _COMMENTS_ID.search(identity):
-            return Label.COMMENTS if label == Label.NOTHING else Label.BOTH
+            return Label.BOTH if label == Label.ARTICLE else Label.COMMENTS
         if _ARTICLE.search(identity):
             return Label.ARTICLE
         if label == Label.NOTHING and _REPLY_ID.search(identity):
             return Label.REPLY
     return label
+
+
+def is_number_of_reply(identity: str) -> bool:
+    """Return whether an id numbers a post of a discussion: "p12", "post_12", "js-post-12"."""
+    return _REPLY_ID.search(identity) is not None
 
 
 def noise_word(node: LexborNode) -> str:
@@ -166,9 +175,9 @@ def _of_names(names: str) -> int:
         return Label.SIDEBAR
     if _ARTICLE.search(names):
         return Label.BOTH if is_noise or is_comments else Label.ARTICLE
-    if is_comments:
-        return Label.COMMENTS
-    return Label.NOISE if is_noise else Label.NOTHING
+    if is_noise or is_comments:
+        return Label.NOISE if is_noise else Label.COMMENTS
+    return Label.REPLY if _REPLY.search(names) else Label.NOTHING
 
 
 _ANCHORS: Final = "a:not([href]):not([onclick]):not([role]):not([tabindex])"

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawldedup.reading.blocks import (
     BOILERPLATE,
@@ -18,6 +18,7 @@ from crawldedup.reading.blocks import (
     Label,
     TextLine,
     blocks_in,
+    is_number_of_reply,
     kind_of,
     label_of,
 )
@@ -27,15 +28,15 @@ from crawldedup.reading.mark_words import tells_when, without_digits, without_vi
 _FORM: Final = kind_of("form")
 _AROUND: Final = BOILERPLATE | {_FORM}
 _HEADINGS: Final = "h1 a[href], h2 a[href], h3 a[href], h4 a[href]"
-# What numbers the replies to a page: "post-12" is one like "post-13".
-_NUMBER_OF_REPLY: Final = re.compile(r"\d+$")
+# "post-12" is a reply like "post-13".
+_NUMBER: Final = re.compile(r"\d+$")
 _MAY_BE_ARTICLE: Final = re.compile(r"(?:^|[_-])(?:p|posts?|msg|message)[_-]?$", re.IGNORECASE)
 
 # Bounds: a page may have 100,000 of each.
 _MOST_LINES: Final = 5_000
 _ONLY_NUMBERS: Final = re.compile(r"[\d\s!-/:-@[-`{-~]+")
 _MOST_REMEMBERED: Final = 400
-_LONGEST_ID: Final = 150
+_LONGEST_NAME: Final = 150
 _LONGEST: Final = 2_000
 """Letters of a line that tell it from others."""
 
@@ -138,30 +139,40 @@ def _spans(blocks: Blocks) -> Iterator[range]:
 
 
 def _replies(blocks: Blocks) -> Iterator[range]:
-    """Yield the blocks that are numbered as posts of a discussion, with the blocks in each.
+    """Yield the blocks that are numbered or named as posts of a discussion, with those in each.
 
     The only post of a page is its article, and one with a heading that leads to another page is the
     teaser of that.
     """
     if Label.REPLY not in blocks.names:
         return
-    numbered = [block for block, name in enumerate(blocks.names) if name == Label.REPLY]
-    kinds = [_kind_of_reply(blocks, block) for block in numbered]
+    posts = [block for block, name in enumerate(blocks.names) if name == Label.REPLY]
+    kinds = [_kind_of_reply(blocks, block) for block in posts]
     counts = Counter(kinds)
     end = 0
-    for block, kind in zip(numbered, kinds, strict=True):
+    for block, kind in zip(posts, kinds, strict=True):
         # Nested ones are a part of the outermost, so that no part is searched twice.
-        if block < end:
+        if block < end or (counts[kind] == 1 and kind.may_be_article):
             continue
         end = blocks.ends[block]
-        is_alone = counts[kind] == 1 and _MAY_BE_ARTICLE.search(kind) is not None
-        if not is_alone and not _is_teaser(blocks, block):
+        if not _is_teaser(blocks, block):
             yield range(block, end)
 
 
-def _kind_of_reply(blocks: Blocks, block: int) -> str:
-    identity = blocks.nodes[block].attributes.get("id") or ""
-    return _NUMBER_OF_REPLY.sub("", identity[:_LONGEST_ID])
+class _KindOfReply(NamedTuple):
+    name: str
+    may_be_article: bool
+
+
+def _kind_of_reply(blocks: Blocks, block: int) -> _KindOfReply:
+    """Return what posts of a discussion have in common: an id without its number, or a class."""
+    attributes = blocks.nodes[block].attributes
+    identity = (attributes.get("id") or "")[:_LONGEST_NAME]
+    if is_number_of_reply(identity):
+        name = _NUMBER.sub("", identity)
+        return _KindOfReply(name, _MAY_BE_ARTICLE.search(name) is not None)
+    # A magazine may call its article a review.
+    return _KindOfReply((attributes.get("class") or "")[:_LONGEST_NAME], may_be_article=True)
 
 
 def _is_teaser(blocks: Blocks, block: int) -> bool:

@@ -127,7 +127,18 @@ def reviews(post: str, written: Sequence[str]) -> str:
     )
 
 
-DISCUSSIONS = [wordpress, news_list, tree, board, answers, microdata, reviews]
+def review_items(post: str, written: Sequence[str]) -> str:
+    items = "".join(
+        f'<li class="item review-item" itemprop="review"><div class="review-content">{text}</div></li>'
+        for text in written
+    )
+    return document(
+        f'<main><h1>{TITLE}</h1><div class="product description"><p>{post}</p></div>'
+        f'<div id="customer-reviews" class="block review-list"><ol>{items}</ol></div></main>'
+    )
+
+
+DISCUSSIONS = [review_items, wordpress, news_list, tree, board, answers, microdata, reviews]
 WITH_APPENDIX = [wordpress, news_list, tree, reviews]
 
 
@@ -220,6 +231,13 @@ def test_numbered_posts_are_replies_but_teasers_and_a_single_article_are_not() -
     assert comments_of(document(article)).lines == ()
     found = comments_of(document(article + teasers))
     assert not any(prose(number, 20) in found.lines for number in (2, 3))
+
+
+def test_a_page_that_is_called_a_review_is_none_of_several() -> None:
+    review = (
+        f'<div class="review"><h1>{TITLE}</h1><p>{prose("post", 300)}</p><p>Seen 3 times</p></div>'
+    )
+    assert comments_of(document(review)).lines == ()
 
 
 def test_comments_in_the_main_text_are_not_repeated() -> None:
