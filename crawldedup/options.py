@@ -205,7 +205,8 @@ class Options:
         _check_in("crawldedup.marks.quiet", "check_ignored_marks"),
         "Marks that change by themselves, by host, so they keep no pages apart there: "
         '{"news.example": ["picture"]}. "*" stands for every host. Marks are name, picture, '
-        "player, data, listing, text and links. Contents that differ in these alone are dropped.",
+        "player, data, listing, text, links and comments. Contents that differ in these alone are "
+        "dropped.",
     )
     volatile: bool | str = option(
         "known",

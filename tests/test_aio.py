@@ -331,10 +331,11 @@ async def test_it_can_be_explained_compared_and_searched() -> None:
             other.check(A, html=html("a"))
             for content in contents:
                 told, expected = await dedup.explain(B, **content), other.explain(B, **content)
-                assert (told.verdict, told.text, told.marks) == (
+                assert (told.verdict, told.text, told.marks, told.omissions) == (
                     expected.verdict,
                     expected.text,
                     expected.marks,
+                    expected.omissions,
                 )
                 (found,) = await dedup.find(**content)
                 assert (found.url, found.exact) == (A, "text" in content)

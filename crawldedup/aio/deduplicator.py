@@ -332,19 +332,15 @@ class AsyncDeduplicator:
     async def _explain(self, url: str, page: PageValues) -> Explanation:
         looked_at: PageValues = {**page, "remember": False}
         read, _ = await self._read(Page(url, **looked_at), "show")
-        values: PageValues = {
-            **page,
-            "html": None,
-            "text": None,
-            "encoding": None,
-            "fingerprint": read.fingerprint,
-        }
+        values: PageValues = {**page, "html": None, "text": None, "encoding": None}
+        values["fingerprint"] = read.fingerprint
         explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
         return replace(
             explanation,
             text=read.text,
             marks=read.marks.lines() if read.marks else (),
             left_out=read.left_out,
+            omissions=read.omissions,
         )
 
     async def compare(self, first: Page, second: Page) -> Comparison:

@@ -20,6 +20,7 @@ from crawldedup.index.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.index.queries import expected_recall
 from crawldedup.marks.reasons import kind_in_words
 from crawldedup.page import Page
+from crawldedup.reading.omissions import in_words
 from crawldedup.scope import site_of
 from crawldedup.stores.registry import require_index, shown_url
 from crawldedup.text import pluralize, printable
@@ -28,6 +29,7 @@ from crawldedup.verdict import Verdict, describe
 _SHOWN_TEXT: Final = 200
 _SHOWN_CHANGES: Final = 20
 _LONGEST_SIDE: Final = 300
+_GREYED: Final = "dim"
 
 
 def require_existing(dedup: Deduplicator) -> None:
@@ -127,7 +129,9 @@ def explain(
         output.show(value, *_explanation_in_words(value, told, detail))
 
 
-def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool) -> Iterator[str]:
+def _explanation_in_words(
+    value: dict[str, Any], told: Explanation, detail: bool
+) -> Iterator[RenderableType]:
     verdict, scope_key = told.verdict, printable(value["scope_key"])
     yield _in_words(verdict)
     yield from _paragraphs_in_words(verdict)
@@ -140,6 +144,8 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
             f"  volatile   {printable(line, _SHOWN_TEXT)}: not compared, its numbers change with "
             "every load"
         )
+    for line in in_words(told.omissions):
+        yield Text(f"  left out   {printable(line, _SHOWN_TEXT)}", _GREYED)
     for mark in told.marks:
         yield f"  mark       {printable(mark, _SHOWN_TEXT)}"
     yield (
@@ -245,6 +251,12 @@ def _comparison_in_words(
             "first page"
         )
     yield f"  words       {comparison.words[0]:,} and {comparison.words[1]:,}"
+    for place, text, omissions in zip(
+        ("first", "second"), comparison.texts, comparison.omissions, strict=True
+    ):
+        yield f"  {place:10}  {printable(' '.join(text.split()), _SHOWN_TEXT)}"
+        for line in in_words(omissions):
+            yield Text(f"  left out    {printable(line, _SHOWN_TEXT)}", _GREYED)
     yield from _differences_in_words(comparison)
 
 

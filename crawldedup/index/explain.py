@@ -25,6 +25,7 @@ from crawldedup.marks.values import ShownMarks
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change, changes
+from crawldedup.reading.omissions import Omission
 from crawldedup.reading.reader import PageContent, PageReader
 from crawldedup.scope import kept_apart
 from crawldedup.search.decision import (
@@ -92,6 +93,8 @@ class Explanation:
     candidates: tuple[Candidate, ...]  #: The pages that were compared, nearest first.
     #: Lines that are not compared, since their numbers change with every load.
     left_out: tuple[str, ...] = ()
+    #: What else is left out of `text`, and why, most words first.
+    omissions: tuple[Omission, ...] = ()
 
     def matches(self) -> list[Match]:
         """Return the pages that are accepted, most similar first."""
@@ -125,6 +128,8 @@ class Comparison:
     #: Of `INDEXES` indexes, each with a key of its own, how many find that the second is a
     #: duplicate.
     drops: int
+    #: What is left out of the text of each page, and why, most words first.
+    omissions: tuple[tuple[Omission, ...], tuple[Omission, ...]] = ((), ())
 
 
 def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
@@ -158,6 +163,7 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
                 _ignored_kinds(index.hosts, page.url, search.fingerprint.marks),
             ),
             left_out=search.content.left_out,
+            omissions=judge.omissions(page, search.content),
         )
     return explanation
 
@@ -392,6 +398,7 @@ def compare(
         ),
         thin=judged.first.thin or judged.second.thin,
         drops=sum(pair.judge(key).verdict.is_duplicate for key in _KEYS),
+        omissions=pair.omissions(),
     )
 
 
@@ -438,6 +445,12 @@ class _Pair:
         """
         ignored = _ignored_kinds(self._hosts, self._pages[place].url, packed)
         return _marks_in_words(self.contents[place].marks, ignored)
+
+    def omissions(self) -> tuple[tuple[Omission, ...], tuple[Omission, ...]]:
+        """Return what is left out of the text of each page."""
+        pairs = zip(self._pages, self.contents, strict=True)
+        first, second = [self._reader.omissions(page, content) for page, content in pairs]
+        return first, second
 
     def reason(self, conflict: Conflict) -> str | None:
         """Return what keeps the pages apart, in words; None if nothing does."""

@@ -24,6 +24,7 @@ from crawldedup.index.queries import Subject
 from crawldedup.index.verdicts import preview, verdict_of, verdict_of_shell
 from crawldedup.key import Key
 from crawldedup.page import Page, PageId
+from crawldedup.reading.omissions import Omission
 from crawldedup.reading.reader import Content, PageContent, PageReader
 from crawldedup.reading.shells import SHELL
 from crawldedup.stores.contract import Answer, Answers, Query, Record
@@ -361,6 +362,10 @@ class Judge:
             fingerprint=full,
             similarity=2 * similarity / (1 + similarity),
         )
+
+    def omissions(self, page: Page, content: PageContent) -> tuple[Omission, ...]:
+        """Return what is left out of the compared text of a page, and why."""
+        return self._reader.omissions(page, content)
 
     def search(self, page: Page) -> SearchResult:
         """Find all remembered pages that are worth a comparison with a page. Change nothing.

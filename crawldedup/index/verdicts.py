@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.marks.relation import Conflict
+from crawldedup.marks.visits import shows_new_comments
 from crawldedup.reading.difference import difference, unpacked_text
 from crawldedup.search import decision
 from crawldedup.stores.contract import DIGEST_MASK, Answer, PageName, Query, Record
@@ -92,11 +93,14 @@ def _verdict_beside(
 
 
 def _is_same_with_all_numbers(page: Fingerprint, query: Query, record: Record) -> bool:
-    """Return whether the record has the page's text with its volatile lines, and no other marks.
+    """Return whether the record has the page's text with its volatile lines, and no other marks
+    or comments.
 
     The earlier page may have been remembered before its volatile lines were known.
     """
     if page.full is None or query.shows_other_marks(record.marks):
+        return False
+    if shows_new_comments(query.record.marks, record.marks):
         return False
     # The query has the digest as filed: XORed by the scope of the page, and cut to 32 bits.
     full_digest = query.record.digest ^ ((page.digest ^ page.full.digest) & DIGEST_MASK)

@@ -83,7 +83,7 @@ _ENDING: Final = re.compile(
     r"(?:/(?:index|default))?(?:\.(?:x?html?|php\d?|aspx?|jsp))?/*$", re.IGNORECASE
 )
 _NUMBERED: Final = re.compile(
-    r"/(?:page|seite|pagina|página|strona|sida|side|sivu|sayfa|oldal|stranka|strana|"
+    r"/(?:(?:comment-)?page|seite|pagina|página|strona|sida|side|sivu|sayfa|oldal|stranka|strana|"
     r"страница|стр|trang|halaman)[/_-]?(\d{1,6})$",
     re.IGNORECASE,
 )

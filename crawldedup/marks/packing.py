@@ -5,7 +5,8 @@ First come the marks of the content:
 - flags (1 byte); how many names and how many pictures there are (4 bits each); how many players
   and how many data (4 bits each);
 - the digest of the text; the number of links (1 byte) and their sketch (8 bytes); the digest of the
-  numbers: each if its flag is set;
+  numbers; the digest of the comments, the size of their sample (1 byte) and the sample: each if its
+  flag is set;
 - the names, each behind a byte for the parts it plays; the pictures; the players; the data, each
   behind the hash of what it is called (2 bytes).
 
@@ -24,7 +25,9 @@ from functools import lru_cache
 from typing import Final
 
 from crawldedup.marks.values import (
+    MOST_COMMENTS,
     AddressMarks,
+    Comments,
     ContentMarks,
     Datum,
     Marks,
@@ -32,7 +35,7 @@ from crawldedup.marks.values import (
     whole_address,
 )
 
-_HAS_LEAD, _IS_LISTING, _HAS_TEXT, _HAS_LINKS, _HAS_NUMBERS = 1, 2, 4, 8, 16
+_HAS_LEAD, _IS_LISTING, _HAS_TEXT, _HAS_LINKS, _HAS_NUMBERS, _HAS_COMMENTS = 1, 2, 4, 8, 16, 32
 _HAS_PARAMETERS, _HAS_VIEWS, _HAS_CANONICAL, _IS_PROVED, _HAS_FORMER = 1, 2, 4, 8, 16
 LEAST_LINKS: Final = 3
 """Fewer links than these tell no page from another, but listings."""
@@ -62,6 +65,9 @@ def packed_content(marks: ContentMarks) -> bytes:
     if marks.numbers is not None:
         flags |= _HAS_NUMBERS
         body += marks.numbers.to_bytes(3, "big")
+    if marks.comments is not None:
+        flags |= _HAS_COMMENTS
+        body += _packed_comments(marks.comments)
     for name in marks.names:
         body.append(name.roles)
         body += name.hash.to_bytes(4, "big")
@@ -77,6 +83,11 @@ def packed_content(marks: ContentMarks) -> bytes:
         len(marks.players) << 4 | len(marks.data),
     )
     return bytes((flags, *counts)) + bytes(body)
+
+
+def _packed_comments(comments: Comments) -> bytes:
+    sample = b"".join([remark.to_bytes(3, "big") for remark in comments.sample])
+    return comments.digest.to_bytes(3, "big") + bytes((len(comments.sample),)) + sample
 
 
 def packed_address(marks: AddressMarks) -> bytes:
@@ -149,6 +160,9 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
     if flags & _HAS_NUMBERS:
         numbers = _number(data, at, 3)
         at += 3
+    comments = None
+    if flags & _HAS_COMMENTS:
+        comments, at = _comments(data, at)
     names_end = at + 5 * (names_and_pictures >> 4)
     pictures_end = names_end + 4 * (names_and_pictures & 15)
     players_end = pictures_end + 3 * (players_and_data >> 4)
@@ -171,8 +185,19 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
         sketch=sketch,
         is_listing=bool(flags & _IS_LISTING),
         numbers=numbers,
+        comments=comments,
     )
     return content, data_end
+
+
+def _comments(data: bytes, start: int) -> tuple[Comments, int]:
+    """Return the marks of the comments, and where they end."""
+    sampled = data[start + 3]
+    if sampled > MOST_COMMENTS:
+        raise ValueError("the marks of a page have too many comments")
+    end = start + 4 + 3 * sampled
+    sample = [_number(data, place, 3) for place in range(start + 4, end, 3)]
+    return Comments(_number(data, start, 3), tuple(sample)), end
 
 
 def _address(data: bytes, start: int) -> tuple[AddressMarks, int]:

@@ -48,6 +48,8 @@ def brief(marks: ShownMarks) -> ShownMarks:
         text=None,
         links=(),
         numbers=None,
+        comments=(),
+        remarks=(),
     )
 
 

@@ -45,6 +45,8 @@ class Conflict(IntEnum):
 _FEW_LINKS: Final = 3  # links that one page has alone: fewer are a sign of a box that changes
 _SHARED_LINKS: Final = 0.8
 _OTHER_SHARE: Final = 0.1  # of what a listing leads to, what may change
+_FEW_COMMENTS: Final = 3  # fewer may be those of another day
+_SHARED_COMMENTS: Final = 0.25  # forms and rules stand below all comments
 
 
 def conflict(first: Marks, second: Marks) -> Conflict:
@@ -62,16 +64,24 @@ def conflict(first: Marks, second: Marks) -> Conflict:
         return _conflict_of_views(content, other, is_visit=address.views == its.views)
     if found := shown_conflict(content, other):
         return found
-    if not is_of_one_form(address, its):
-        return Conflict.NONE
-    is_one_page = address.canonical == its.canonical != 0
-    if content.is_listing and other.is_listing:
-        return Conflict.NONE
-    if is_one_page:
+    return _conflict_of_one_form(first, second) if is_of_one_form(address, its) else Conflict.NONE
+
+
+def _conflict_of_one_form(first: Marks, second: Marks) -> Conflict:
+    """Return what tells pages apart that show the same marks, at addresses of one form."""
+    content, other = first.content, second.content
+    # Even if the site calls them one page: what people wrote on the second one stands nowhere else.
+    if have_other_comments(content, other):
+        return Conflict.TEXT
+    address, its = first.address, second.address
+    is_one_page = (
+        address is not None and its is not None and address.canonical == its.canonical != 0
+    )
+    has_listing = content.is_listing or other.is_listing
+    if is_one_page or (content.is_listing and other.is_listing):
         return Conflict.NONE
     if _differ(content.text, other.text):
         return Conflict.TEXT
-    has_listing = content.is_listing or other.is_listing
     if not has_listing and have_other_links(content, other):
         return Conflict.LINKS
     return Conflict.NONE
@@ -176,6 +186,29 @@ def have_other_links(first: ContentMarks, second: ContentMarks) -> bool:
     alone = (differing - (larger - smaller)) / 2
     shared = (larger + smaller - differing) / 2
     return alone >= _FEW_LINKS - 0.5 and shared < _SHARED_LINKS * larger
+
+
+def have_other_comments(first: ContentMarks, second: ContentMarks) -> bool:
+    """Return whether two pages have several comments, and hardly any of them in common.
+
+    Such are the second and the third page of a discussion. A page that has a few comments more than
+    its copy shares those that both have.
+    """
+    if first.comments is None or second.comments is None:
+        return False
+    sample, other = first.comments.sample, second.comments.sample
+    fewer = min(len(sample), len(other))
+    return fewer >= _FEW_COMMENTS and len({*sample} & {*other}) <= _SHARED_COMMENTS * fewer
+
+
+def have_new_comments(page: ContentMarks, before: ContentMarks) -> bool:
+    """Return whether a page has comments that it did not have at an earlier visit.
+
+    A page without any may have failed to load them.
+    """
+    if page.comments is None:
+        return False
+    return before.comments is None or page.comments.digest != before.comments.digest
 
 
 def are_other_listings(first: ContentMarks, second: ContentMarks) -> bool:

@@ -35,7 +35,9 @@ ALIAS: Final = 32  # the whole title, or what follows a label: other pages may c
 HAS_NUMBER: Final = 64
 IS_SINGLE_WORD: Final = 128
 
-MARK_KINDS: Final = ("name", "picture", "player", "data", "listing", "text", "links")
+MOST_COMMENTS: Final = 8  # that are sampled
+
+MARK_KINDS: Final = ("name", "picture", "player", "data", "listing", "text", "links", "comments")
 """What the marks of a page may be told to keep quiet about: see `ShownMarks.without`."""
 
 _BEST_ROLES: Final = (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART)
@@ -63,6 +65,9 @@ class ShownMarks:
         is_listing: Whether the page mostly consists of links.
         numbers: All numbers in the main text, and the first heading; only for the option
             `distinguish="numbers"`.
+        comments: What visitors have written below the main text, line by line. Where it is most of
+            what the page says, it is a part of the main text instead.
+        remarks: The longer ones of these lines, which nobody writes twice.
     """
 
     names: tuple[ShownName, ...] = ()
@@ -74,6 +79,8 @@ class ShownMarks:
     links: tuple[str, ...] = ()
     is_listing: bool = False
     numbers: str | None = None
+    comments: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -107,6 +114,8 @@ class ShownMarks:
             text=None if "text" in kinds else self.text,
             links=links,
             is_listing=self.is_listing and "listing" not in kinds,
+            comments=() if "comments" in kinds else self.comments,
+            remarks=() if "comments" in kinds else self.remarks,
         )
 
     def lines(self) -> tuple[str, ...]:
@@ -119,6 +128,8 @@ class ShownMarks:
         shown += [f"{name} {value}" for name, value in self.data]
         if self.is_listing:
             shown.append(f"listing of {len(self.links)} links")
+        if self.comments:
+            shown.append(f"comments of {len(self.comments)} lines beside the text")
         return tuple(shown)
 
     def hashed(self, key: Key) -> "ContentMarks":
@@ -139,7 +150,19 @@ class ShownMarks:
             sketch=sketch_of(short_hash(link, key) for link in self.links),
             is_listing=self.is_listing,
             numbers=None if self.numbers is None else short_hash(self.numbers, key),
+            comments=_comments_hashed(self.comments, self.remarks, key),
         )
+
+
+def _comments_hashed(
+    comments: tuple[str, ...], remarks: tuple[str, ...], key: Key
+) -> "Comments | None":
+    if not comments:
+        return None
+    hashes = {short_hash(remark, key) for remark in remarks}
+    return Comments(
+        digest=short_hash("\n".join(comments), key), sample=tuple(sorted(hashes)[:MOST_COMMENTS])
+    )
 
 
 class Name(NamedTuple):
@@ -154,6 +177,17 @@ class Datum(NamedTuple):
 
     name: int
     value: int
+
+
+class Comments(NamedTuple):
+    """The hashes of the comments beside a main text.
+
+    `sample` has the smallest hashes of the longer lines, up to eight. Pages with the same comments
+    have the same sample, and pages with many common ones share most of it.
+    """
+
+    digest: int
+    sample: tuple[int, ...]
 
 
 AnyName = TypeVar("AnyName", ShownName, Name)
@@ -186,6 +220,7 @@ class ContentMarks:
     sketch: int = 0
     is_listing: bool = False
     numbers: int | None = None
+    comments: Comments | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from crawldedup.checks import refused
-from crawldedup.reading.blocks import elements_around, parse
+from crawldedup.reading.blocks import blocks_of, elements_around, parse
 from crawldedup.reading.html import HtmlPage
 
 EVERY_SITE: Final = "*"
@@ -156,7 +156,8 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
             # Or words of two elements would be one.
             node.insert_before(" ")
     cut = HtmlPage(tree.html or "")
-    return (cut, bool(wanted)) if cut.blocks.lines else (page, False)
+    # What is selected is compared, even if it is called noise.
+    return (cut, bool(wanted)) if blocks_of(cut.tree).lines else (page, False)
 
 
 def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:

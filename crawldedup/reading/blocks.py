@@ -7,8 +7,8 @@ few elements that matter.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate, islice
 from typing import Final, NamedTuple
@@ -71,7 +71,7 @@ class Label:
     as long to get.
     """
 
-    NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN = range(6)
+    NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN, COMMENTS, REPLY = range(8)
 
 
 def _word(words: str) -> re.Pattern[str]:
@@ -83,15 +83,31 @@ def _word(words: str) -> re.Pattern[str]:
 
 
 _NOISE: Final = _word(
-    r"shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|breadcrumbs?|comments?|disqus|"
+    r"shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|breadcrumbs?|"
     r"cookie\w*|consent|banner|adverts?|advertisement\w*|sponsor\w*|outbrain|taboola|popup|modal|trending|most-?read|"
     r"most-?popular|read-?more|more-?on|also-?read|tags|tag-?list|tag-?cloud|footer|nav|navigation|navbar|menu|byline|"
     r"author-?bio|bio|copyright|toolbar|sr-only|screen-?reader\w*|visually-?hidden"
 )
+# What visitors have written, in a word such as "comment-body" or "commentlist".
+_COMMENTS: Final = _word(
+    r"comments?(?:-?(?:area|body|box|content|list|section|text|thread|tree|wrap(?:per)?))?|disqus"
+)
+_REPLY: Final = _word(
+    r"(?:answer|message|reply|review)(?:-?(?:block|body|box|card|content|entry|item|row|text|view))?|"
+    r"(?:accepted|suggested)answer"
+)
 _SIDEBAR: Final = _word("side-?bar")
 _NOISE_ID: Final = re.compile(
-    r"^(?:[\w-]*[_-])?(?:sidebar|footer|nav|navigation|menu|comments|disqus_thread|related|share|social|newsletter)"
+    r"^(?:[\w-]*[_-])?(?:sidebar|footer|nav|navigation|menu|related|share|social|newsletter)"
     r"(?:[_-][\w-]*)?$",
+    re.IGNORECASE,
+)
+_COMMENTS_ID: Final = re.compile(
+    r"^(?:[\w-]*[_-])?(?:comments|disqus_thread)(?:[_-][\w-]*)?$", re.IGNORECASE
+)
+# What numbers the posts of a discussion: "p12", "post_12", "js-post-12", "elComment_12", "t1_ab12".
+_REPLY_ID: Final = re.compile(
+    r"(?:^|[_-]|^el)(?:p|posts?|comment|answer|reply|msg|message|review)[_-]?\d+$|^t1_\w",
     re.IGNORECASE,
 )
 _ARTICLE: Final = re.compile(
@@ -123,22 +139,45 @@ def label_of(node: LexborNode) -> int:
         )
     label = _of_names(names[:_READ])
     # Each page has ids of its own, so these are not remembered.
-    if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE):
+    if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE, Label.REPLY):
         identity = (get("id") or "")[:_READ]
         if _NOISE_ID.search(identity):
-            return Label.NOISE if label == Label.NOTHING else Label.BOTH
+            return Label.BOTH if label == Label.ARTICLE else Label.NOISE
+        if _COMMENTS_ID.search(identity):
+            return Label.BOTH if label == Label.ARTICLE else Label.COMMENTS
         if _ARTICLE.search(identity):
             return Label.ARTICLE
+        if label == Label.NOTHING and _REPLY_ID.search(identity):
+            return Label.REPLY
     return label
+
+
+def is_number_of_reply(identity: str) -> bool:
+    """Return whether an id numbers a post of a discussion: "p12", "post_12", "js-post-12"."""
+    return _REPLY_ID.search(identity) is not None
+
+
+def noise_word(node: LexborNode) -> str:
+    """Return the word in class, role, item property or id of an element that calls it noise."""
+    attributes = node.attributes
+    values = (attributes.get(name) or "" for name in ("class", "role", "itemprop"))
+    names = " ".join(values)[:_READ]
+    found = _NOISE.search(names) or _COMMENTS.search(names) or _SIDEBAR.search(names)
+    return found[0].strip(" \t\r\n_-") if found else (attributes.get("id") or "")[:_READ]
 
 
 # The pages of a site have few names, again and again.
 @lru_cache(maxsize=20_000)
 def _of_names(names: str) -> int:
     is_noise = bool(_NOISE.search(names))
-    if not is_noise and _SIDEBAR.search(names):
+    is_comments = not is_noise and bool(_COMMENTS.search(names))
+    if not is_noise and not is_comments and _SIDEBAR.search(names):
         return Label.SIDEBAR
-    return (Label.NOISE if is_noise else 0) + (Label.ARTICLE if _ARTICLE.search(names) else 0)
+    if _ARTICLE.search(names):
+        return Label.BOTH if is_noise or is_comments else Label.ARTICLE
+    if is_noise or is_comments:
+        return Label.NOISE if is_noise else Label.COMMENTS
+    return Label.REPLY if _REPLY.search(names) else Label.NOTHING
 
 
 _ANCHORS: Final = "a:not([href]):not([onclick]):not([role]):not([tabindex])"
@@ -173,6 +212,7 @@ _SHORT_NOISE: Final = 100
 # Times that what is called noise may be longer than the rest of the page, links left out.
 _BELIEVED: Final = 1.5
 _BELIEVED_IF_HIDDEN: Final = 4.0
+_LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
 _LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
 _MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
 # Of names within names that are not believed, such as comments in a list of comments.
@@ -192,6 +232,7 @@ class Blocks:
     What a block holds are the numbers from its own to before its end. `names` are what its
     attributes say of it. `links` are the links, and `media` the pictures, frames and players.
     `content` has the `mem_id` of elements that hold most of the page, whatever they are called.
+    `left_out` are the elements that were left out for their names or tags, or that may be.
     """
 
     nodes: list[LexborNode]
@@ -203,6 +244,7 @@ class Blocks:
     links: list[LexborNode]
     media: list[LexborNode]
     content: frozenset[int] = frozenset()
+    left_out: Sequence["LeftOut"] = ()
 
     def children(self, block: int) -> Iterator[int]:
         """Yield the direct children of a block."""
@@ -240,7 +282,14 @@ def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main
 
 def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
     """Walk a tree. Controls, such as buttons and choices, are left out unless asked for."""
-    return _walk(tree, _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS)[0]
+    return _walk(tree.body, _anchors(tree), _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS)
+
+
+def blocks_in(tree: LexborHTMLParser, nodes: Iterable[LexborNode]) -> Iterator[Blocks]:
+    """Walk some elements of a tree, and leave out nothing but controls."""
+    anchors = _anchors(tree)
+    for node in nodes:
+        yield _walk(node, anchors, _WITHOUT_CONTROLS)
 
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
@@ -249,28 +298,32 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     Names and tags are evidence, no verdicts: an element that holds most of what the page says is
     content, whatever it is called.
     """
+    anchors = _anchors(tree)
+    blocks = _walk(tree.body, anchors, _WITHOUT_CONTROLS, holders)
     content: frozenset[int] = frozenset()
-    blocks, left_out = _walk(tree, _WITHOUT_CONTROLS, holders)
     for _ in range(_LEVELS_OF_NAMES):
         rest = sum([len(text) - linked for text, linked, _ in blocks.lines])
-        found = _content_among(left_out, rest)
+        found = _content_among(blocks.left_out, rest)
         if not found:
             break
         content |= found
-        blocks, left_out = _walk(tree, _WITHOUT_CONTROLS, holders | content)
-    return replace(blocks, content=content) if content else blocks
+        blocks = _walk(tree.body, anchors, _WITHOUT_CONTROLS, holders, content)
+    return blocks
 
 
-class _LeftOut(NamedTuple):
+class LeftOut(NamedTuple):
     """An element that was left out for its name or its tag, or will be since it is short."""
 
     node: LexborNode
     letters: int
-    is_hidden: bool = False
+    name: int
+    """What its attributes say of it, unless it was left out for its tag."""
+
     is_read: bool = False
+    """Whether it is so short that it was read all the same."""
 
 
-def _content_among(left_out: list[_LeftOut], rest: int) -> frozenset[int]:
+def _content_among(left_out: Sequence[LeftOut], rest: int) -> frozenset[int]:
     """Return the `mem_id` of the elements that hold several times what the rest of the page says.
 
     Elements of one tag and name count together, such as the replies to a question, short ones
@@ -281,12 +334,13 @@ def _content_among(left_out: list[_LeftOut], rest: int) -> frozenset[int]:
         rest: The letters of the rest, without links.
     """
     rest = max(0, rest - sum([each.letters for each in left_out if each.is_read]))
-    groups: dict[tuple[str, str, bool], list[_LeftOut]] = defaultdict(list)
+    groups: dict[tuple[str, str, int], list[LeftOut]] = defaultdict(list)
     for each in left_out:
-        groups[each.node.tag or "", _name_of_noise(each.node), each.is_hidden].append(each)
+        groups[each.node.tag or "", _name_of_noise(each.node), each.name].append(each)
     content: set[int] = set()
-    for (_, _, is_hidden), group in groups.items():
-        most = max(rest * (_BELIEVED_IF_HIDDEN if is_hidden else _BELIEVED), _LEAST_CONTENT)
+    for (_, _, label), group in groups.items():
+        times = _BELIEVED_IF_HIDDEN if label == Label.HIDDEN else _BELIEVED
+        most = max(rest * times, _LEAST_CONTENT)
         letters = sum([each.letters for each in group])
         if letters > most and sum([_letters_beside_links(each.node) for each in group]) > most:
             content.update([each.node.mem_id for each in group])
@@ -299,7 +353,7 @@ def _name_of_noise(node: LexborNode) -> str:
     Comments differ in what else their classes say, such as their depth or their author.
     """
     names = (node.attributes.get("class") or "")[:_READ]
-    found = _NOISE.search(names)
+    found = _NOISE.search(names) or _COMMENTS.search(names)
     return found[0].strip(" -_").lower() if found else names
 
 
@@ -315,17 +369,19 @@ def _letters(node: LexborNode) -> int:
 
 # One loop over plain lists, with few looks at each node: a call for each would take as long again.
 def _walk(  # noqa: C901, PLR0915
-    tree: LexborHTMLParser,
+    body: LexborNode | None,
+    anchors: Set[int],
     does: list[int],
     holders: Set[int] | None = None,
-) -> tuple[Blocks, list[_LeftOut]]:
-    """Return the blocks of a tree, and the elements that were left out for their names or tags.
+    content: frozenset[int] = frozenset(),
+) -> Blocks:
+    """Return the blocks of a body, or of another element.
 
-    With `holders`, the names of blocks are read, and what is noise is left out.
+    With `holders`, the names of blocks are read, and what is noise is left out, unless it is
+    `content`.
     """
-    body = tree.body
     if body is None:
-        return Blocks([], [], [], [], [], [], [], []), []
+        return Blocks([], [], [], [], [], [], [], [])
     nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Label.NOTHING]
     lines: list[TextLine] = []
     links_met: list[LexborNode] = []
@@ -333,12 +389,11 @@ def _walk(  # noqa: C901, PLR0915
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
     opened, roles = [body], [_BLOCK]
-    left_out: list[_LeftOut] = []
+    left_out: list[LeftOut] = []
     linked = links = block = 0
-    anchors = _anchors(tree)
     short_noise, known = -1, len(does)
     node = body.first_child
-    while node is not None or opened:
+    while opened:
         if node is None:
             node = opened.pop()
             role = roles.pop()
@@ -386,21 +441,22 @@ def _walk(  # noqa: C901, PLR0915
         if role >= _BLOCK:
             name = Label.NOTHING
             if holders is not None:
-                if role == _BOILERPLATE and node.mem_id not in holders:
+                is_held = node.mem_id in holders or node.mem_id in content
+                if role == _BOILERPLATE and not is_held:
                     letters = len(node.text())
                     if letters and len(left_out) < _may_be_left_out(letters):
-                        left_out.append(_LeftOut(node, letters))
+                        left_out.append(LeftOut(node, letters, Label.NOTHING))
                     node = node.next
                     continue
                 if len(nodes) < _NAMED:
                     name = label_of(node)
-                is_noise = name in (Label.HIDDEN, Label.NOISE) and node.mem_id not in holders
+                is_noise = name in _LEFT_OUT and not is_held
                 # What is in short noise is no longer, and is not measured again.
                 if is_noise and short_noise < 0:
                     letters = len(node.text())
-                    is_short, is_hidden = letters <= _SHORT_NOISE, name == Label.HIDDEN
+                    is_short = letters <= _SHORT_NOISE
                     if len(left_out) < _may_be_left_out(letters):
-                        left_out.append(_LeftOut(node, letters, is_hidden, is_short))
+                        left_out.append(LeftOut(node, letters, name, is_short))
                     if not is_short:
                         node = node.next
                         continue
@@ -417,7 +473,7 @@ def _walk(  # noqa: C901, PLR0915
         opened.append(node)
         roles.append(role)
         node = child
-    return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media), left_out
+    return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media, content, left_out)
 
 
 def _may_be_left_out(letters: int) -> int:

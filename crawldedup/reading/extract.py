@@ -32,6 +32,7 @@ from crawldedup.reading.blocks import (
     blocks_of,
     kind_of,
 )
+from crawldedup.reading.comments import NO_COMMENTS, PageComments, comments_beside
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.last_resorts import LastResorts, last_resorts
 from crawldedup.reading.main_text import main_text
@@ -72,7 +73,8 @@ class Extractor:
 class PageText:
     """The text of a page, which can be encoded as UTF-8 whatever the page was.
 
-    `main` is fingerprinted. `whole` is all that exact copies of a page share, and `core` what two
+    `main` is fingerprinted, with the `comments` behind it if they are most of what the page says.
+    `whole` is all that exact copies of a page share, and `core` what two
     visits share while nothing of it changes. Both are None if `main` has as many words as were
     asked for. `source` is the page. It is `unselected` if the area that was to be compared is not
     on it.
@@ -83,6 +85,14 @@ class PageText:
     source: HtmlPage = field(repr=False, compare=False)
     unselected: bool = False
     core: str | None = None
+    comments: PageComments = NO_COMMENTS
+
+    @property
+    def compared(self) -> str:
+        """The text that is fingerprinted."""
+        if not self.comments.are_content:
+            return self.main
+        return "\n".join(filter(None, (self.main, *self.comments.lines)))
 
 
 def extract_page(
@@ -105,29 +115,37 @@ def extract_page(
         if area is not None:
             page, is_sure = cut_to(area, page)
         extractor = _AS_IT_IS if is_sure else extractor
-        main = tidy(extractor.extract(page))
-        words = count_words(main)
-        if extractor.is_heuristic and words < FALLBACK_WORDS:
-            main = max(main, tidy(content_text(page)), key=count_words)
-            words = count_words(main)
-        resorts = last_resorts(page) if words < max(min_words, LITTLE_WORDS) else None
-        if extractor.is_heuristic and resorts is not None:
-            main = _with_resorts(main, resorts, extractor)
-            words = count_words(main)
-        whole = core = None
-        if words < min_words:
-            whole, core = _thin_texts(page, main, resorts)
-        elif extractor.is_heuristic and words < NAMED_WORDS:
-            main = f"{tidy(page.name)}\n{main}".strip()
-        return PageText(
-            main, whole, page, area is not None and bool(area.compare) and not is_sure, core
-        )
+        unselected = area is not None and bool(area.compare) and not is_sure
+        return _text_of(page, extractor, min_words=min_words, unselected=unselected)
     except PageError:
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError
     # included.
     except Exception as error:
         raise PageError.after(error, f"reading with {extractor.name!r}") from error
+
+
+def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected: bool) -> PageText:
+    main = tidy(extractor.extract(page))
+    words = count_words(main)
+    comments, of_comments = NO_COMMENTS, 0
+    if extractor.is_heuristic:
+        if words < FALLBACK_WORDS:
+            main = max(main, tidy(content_text(page)), key=count_words)
+        comments = comments_beside(page, main)
+        if comments.are_content:
+            of_comments = sum([count_words(line) for line in comments.lines])
+        words = count_words(main) + of_comments
+    resorts = last_resorts(page) if words < max(min_words, LITTLE_WORDS) else None
+    if extractor.is_heuristic and resorts is not None:
+        main = _with_resorts(main, resorts, extractor)
+        words = count_words(main) + of_comments
+    whole = core = None
+    if words < min_words:
+        whole, core = _thin_texts(page, main, resorts)
+    elif extractor.is_heuristic and words < NAMED_WORDS:
+        main = f"{tidy(page.name)}\n{main}".strip()
+    return PageText(main, whole, page, unselected, core, comments)
 
 
 _AS_IT_IS: Final = Extractor(

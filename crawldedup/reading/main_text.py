@@ -73,6 +73,7 @@ _BELIEVED_IF_HIDDEN: Final = 0.8
 # Times as much prose may stand outside of <main> as there is text in it.
 _MOST_OUTSIDE: Final = 2
 _CAPTIONS: Final = 0.3  # share of the page's prose up to which captions are beside the text
+_NOISE: Final = frozenset([Label.NOISE, Label.BOTH, Label.COMMENTS])
 # Bytes up to which a footer is one, though it has all the prose of a page of tables.
 _FOOTER: Final = 500
 
@@ -263,7 +264,7 @@ class _Lines:
             return (
                 share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
             )
-        if name not in (Label.NOISE, Label.BOTH) and kind not in self._beside:
+        if name not in _NOISE and kind not in self._beside:
             return False
         if share <= _BELIEVED:
             return True

@@ -273,6 +273,11 @@ _VISIT_WORDS: Final = _set(
     ekim kasım aralık
     """
 )
+_AGES: Final = _set(
+    "day days week weeks month months year years tag tage tagen woche wochen monat monaten jahr "
+    "jahren jour jours semaine semaines mois an ans día días semana semanas mes meses año años "
+    "giorno giorni settimana mese mesi anno anni dia dias mês ano anos dag dagen maand jaar"
+)
 _DATE: Final = re.compile(r"\d:\d\d|\d[-/.]\d\d?[-/.]\d")
 _FOREIGN: Final = re.compile(r"[©年月日]|阅读|浏览|评论|回复|点击|次|閲覧|コメント|回|조회|댓글")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
@@ -294,5 +299,23 @@ def without_visits(line: str) -> str:
         is_about_visit = _DATE.search(line) is not None or _FOREIGN.search(line) is not None
         words = _LETTERS
     if is_about_visit or not _VISIT_WORDS.isdisjoint(words.findall(lower)):
-        return " ".join(_DIGITS.sub("", line).split())
+        return without_digits(line)
     return line
+
+
+def without_digits(line: str) -> str:
+    """Return a line without any digits."""
+    return " ".join(_DIGITS.sub("", line).split())
+
+
+def tells_when(line: str) -> bool:
+    """Return whether a line mostly tells when somebody wrote, or how many others did: "3 views",
+    "an hour ago".
+    """
+    has_digits = _DIGIT.search(line) is not None
+    if has_digits and (_DATE.search(line) or _FOREIGN.search(line)):
+        return True
+    words = _LETTERS.findall(line.lower())
+    found = sum([word in _VISIT_WORDS or word in _AGES for word in words])
+    least = len(words) / 3 if has_digits else (len(words) + 1) / 2
+    return found > 1 or (found == 1 and found >= least)

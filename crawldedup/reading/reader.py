@@ -12,6 +12,7 @@ What is known of a page grows in three steps, and each has a value of its own:
 """
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
@@ -29,9 +30,10 @@ from crawldedup.page import Page
 from crawldedup.reading.area import area_of
 from crawldedup.reading.carried import carries_view
 from crawldedup.reading.difference import packed_text
-from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
+from crawldedup.reading.extract import TEXT_PROFILE, PageText, extract_page, get_extractor
 from crawldedup.reading.html import HtmlPage, check_size, tidy
 from crawldedup.reading.marks import marks_of_text, read_marks
+from crawldedup.reading.omissions import Omission, omissions_of
 from crawldedup.reading.shells import Shell, shell_of
 from crawldedup.reading.volatile import (
     NOTHING,
@@ -75,7 +77,8 @@ class ReadPage:
     """A page that was read: its fingerprint, and the part of its `PageContent` that callers use.
 
     Only `fingerprint` is set for a page that was given as a fingerprint. Unless the page is to be
-    shown, a worker process leaves out `text`, and cuts `marks` to what reasons name.
+    shown, a worker process leaves out `text`, and cuts `marks` to what reasons name. `omissions`
+    are only summed up for pages that are to be shown.
     """
 
     fingerprint: Fingerprint
@@ -87,6 +90,7 @@ class ReadPage:
     numbers: Numbers = field(default_factory=dict)
     carries_view: bool = False
     by_url: bool = False
+    omissions: tuple[Omission, ...] = ()
 
     @classmethod
     def of(cls, content: PageContent, fingerprint: Fingerprint) -> Self:
@@ -150,6 +154,19 @@ class PageReader:
         (fingerprint,) = self.fingerprints([content], key)
         return ReadPage.of(content, fingerprint)
 
+    def show_page(self, page: Page, key: Key = NO_KEY, known: Known = NOTHING) -> ReadPage:
+        """Read a page as `read_page` does, and sum up what is left out of its text.
+
+        Raises:
+            PageError: The page cannot be read.
+        """
+        if page.fingerprint is not None:
+            return ReadPage(page.fingerprint)
+        content = self.content(page, known)
+        (fingerprint,) = self.fingerprints([content], key)
+        read = ReadPage.of(content, fingerprint)
+        return replace(read, omissions=self.omissions(page, content))
+
     def content(self, page: Page, known: Known = NOTHING) -> PageContent:
         """Return the content of a page of HTML or text, without its `known` volatile lines.
 
@@ -167,7 +184,7 @@ class PageReader:
             area=area_of(options.content, page.url),
         )
         content = PageContent(
-            text=page_text.main,
+            text=page_text.compared,
             whole=page_text.whole,
             core=page_text.core,
             links=page_text.source.links,
@@ -182,11 +199,33 @@ class PageReader:
             )
             if changing:
                 content = _without_changing(content, changing, page_text.source.headings)
-        content = self._with_marks(page, content, page_text.source)
-        shell = shell_of(page_text.source, page_text.main, page.url)
+        content = self._with_marks(page, content, page_text)
+        shell = shell_of(page_text.source, page_text.compared, page.url)
         return content if shell is None else _of_shell(content, shell)
 
-    def _with_marks(self, page: Page, content: PageContent, source: HtmlPage) -> PageContent:
+    def omissions(self, page: Page, content: PageContent) -> tuple[Omission, ...]:
+        """Return what is left out of the compared text of a page of HTML, and why.
+
+        The page is parsed once more, so this is for pages that are to be shown.
+
+        Args:
+            page: The page.
+            content: What was read of it.
+        """
+        if page.html is None:
+            return ()
+        # With the numbers of volatile lines, which `content.left_out` tells of.
+        full = content.full if isinstance(content.full, PageContent) else content
+        area = area_of(self._options.content, page.url)
+        is_selected = area is not None and not content.unselected
+        source = HtmlPage.read(page.html, page.encoding)
+        # What is left out may be too large to be counted.
+        with suppress(PageError):
+            found = omissions_of(source, full.whole or full.text, is_selected=is_selected)
+            return tuple(found)
+        return ()
+
+    def _with_marks(self, page: Page, content: PageContent, read: PageText) -> PageContent:
         """Read what tells a page from its siblings, of the text that is compared."""
         distinguish = self._options.distinguish
         if distinguish == "nothing":
@@ -195,9 +234,9 @@ class PageReader:
         ignored = ignored_at(self._options.ignore_marks, page.url)
         full = content.full
         if isinstance(full, PageContent):
-            marks = read_marks(source, full.text, with_numbers=with_numbers)
+            marks = _marks_of(read, full.text, with_numbers=with_numbers)
             full = replace(full, marks=_of_seen(marks).without(ignored))
-        marks = read_marks(source, content.text, with_numbers=with_numbers)
+        marks = _marks_of(read, content.text, with_numbers=with_numbers)
         return replace(content, marks=_of_seen(marks).without(ignored), full=full)
 
     def _content_of_text(self, page: Page, text: str) -> PageContent:
@@ -276,6 +315,15 @@ class PageReader:
                 fingerprint, packed_text=packed_text(content.whole or content.text)
             )
         return fingerprint
+
+
+def _marks_of(read: PageText, text: str, *, with_numbers: bool) -> ShownMarks:
+    """Return the marks of a page of which this text is compared."""
+    marks = read_marks(read.source, text, with_numbers=with_numbers)
+    comments = read.comments
+    if comments.are_content or not comments.lines:
+        return marks
+    return replace(marks, comments=comments.remembered, remarks=comments.remarks)
 
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:

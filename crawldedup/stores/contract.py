@@ -53,6 +53,7 @@ from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
 from crawldedup.key import NO_KEY, Key
 from crawldedup.marks.packing import unpacked
 from crawldedup.marks.relation import Conflict, are_certain_views, conflict, shown_conflict
+from crawldedup.marks.visits import shows_new_comments
 from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
 from crawldedup.verdict import Kind
@@ -220,7 +221,7 @@ class Query:
         return max(1, self.max_keys // 8)
 
     def has_new_text(self, record: Record, *, abandoned: bool = False) -> bool:
-        """Return whether the content of a revisited page has changed: its text, or its marks.
+        """Return whether a revisited page has other text, marks or comments than it had.
 
         Text that counts as unchanged does not replace the remembered text, which is the text that
         was delivered last. Otherwise a page that changes a little at each visit would never be
@@ -233,12 +234,13 @@ class Query:
         """
         if self.shows_other_marks(record.marks):
             return True
+        rule = None if abandoned else self.revisit_rule
+        # A comment is a small change.
+        if rule is None and shows_new_comments(self.record.marks, record.marks):
+            return True
         if record.digest == self.record.digest:
             return False
-        rule = self.revisit_rule
-        if rule is None or abandoned:
-            return True
-        return rule.cost(self.record.signature, record.signature) > rule.limit
+        return rule is None or rule.cost(self.record.signature, record.signature) > rule.limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         return packed, perf_counter() - begun
 
     def show(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
-        result = page_reader.read_page(page, key, known)
+        result = page_reader.show_page(page, key, known)
         result = replace(result, text=valid(result.text or ""))
         return msgspec.Raw(_packed.encode(result)), 0.0
 

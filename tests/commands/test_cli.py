@@ -96,6 +96,30 @@ def test_compare_tells_how_alike_two_pages_are(pages: Run) -> None:
     assert pages("compare --content #story d.html e.html --json").values[0]["similarity"] == 1
 
 
+def test_what_is_left_out_is_said(run: Run) -> None:
+    footer = f"<footer>{'All rights reserved by the harbor. ' * 9}</footer>"
+    evil = (
+        "<div class='share \x1b[2J'>Tell all of your friends about it &#27;[31m, and tell them again "
+        "that you saw it here first.</div>"
+    )
+    for name in "ab":
+        Path(f"{name}.html").write_text(f"<main>{html(TIDES)}</main>{evil}{footer}")
+    said = run("compare a.html b.html").out
+    assert said.count("  left out    ") == 4
+    assert said.count(" in <footer>, 54 words\n") == 2
+    assert said.count('named "share"') == 2
+    assert said.count("  first       ") == said.count("  second      ") == 1
+    (compared,) = run("compare a.html b.html --json").values
+    for omissions in compared["omissions"]:
+        assert [each["words"] for each in omissions] == [54, 18]
+    run("check a.html")
+    explained = run("explain b.html").out
+    assert "  left out   " in explained
+    assert "\x1b" not in said + explained
+    (why,) = run("explain b.html --json").values
+    assert why["omissions"] == compared["omissions"][1]
+
+
 def test_siblings_are_said_to_be_apart_and_why(run: Run) -> None:
     for name in ("river", "mill"):
         body = f"<h1>Photo of the day</h1><img src=/{name}.jpg>{html(TIDES)}"

@@ -17,12 +17,14 @@ from crawldedup.marks.packing import (
     unpacked,
 )
 from crawldedup.marks.values import (
+    MOST_COMMENTS,
     MOST_DATA,
     MOST_LINKS,
     MOST_NAMES,
     MOST_PICTURES,
     MOST_PLAYERS,
     AddressMarks,
+    Comments,
     ContentMarks,
     Datum,
     Marks,
@@ -60,6 +62,7 @@ CONTENTS = st.builds(
     sketch=st.integers(0, 2**64 - 1),
     is_listing=st.booleans(),
     numbers=st.none() | HASH,
+    comments=st.none() | st.builds(Comments, HASH, few(HASH, MOST_COMMENTS)),
 ).map(consistent)
 
 
@@ -125,6 +128,7 @@ def test_the_bytes_are_those_that_scripts_read() -> None:
         links=21,
         sketch=0x15161718191A1B1C,
         numbers=0x1D1E1F,
+        comments=Comments(0x383A3B, (0x3C3D3E, 0x3F4041)),
     )
     address = AddressMarks(
         site=0x202122,
@@ -136,7 +140,7 @@ def test_the_bytes_are_those_that_scripts_read() -> None:
         canonical=0x353637,
     )
     assert packed(Marks(content, address)).hex(" ", -1) == (
-        "1d 12 11 12 13 14 15 15 16 17 18 19 1a 1b 1c 1d 1e 1f 29 00 01 02 03 00 04 05 06 00 07 "
+        "3d 12 11 12 13 14 15 15 16 17 18 19 1a 1b 1c 1d 1e 1f 38 3a 3b 02 3c 3d 3e 3f 40 41 29 00 01 02 03 00 04 05 06 00 07 "
         "08 09 0a 0b 0c 0d 0e 0f 10 11 07 20 21 22 23 24 25 26 27 28 29 2a 2b 2c 2d 2e 2f 30 31 "
         "32 33 34 35 36 37"
     )

@@ -40,6 +40,13 @@ PLAIN = ShownMarks(
     links=LINKS,
 )
 LISTING = replace(PLAIN, is_listing=True)
+
+
+def with_comments(author: str) -> ShownMarks:
+    remarks = tuple(f"{author} remarks {number}" for number in range(3))
+    return replace(PLAIN, comments=remarks, remarks=remarks)
+
+
 # What tells a page from one of the two above, by the kind of its mark.
 SIBLINGS: dict[str, tuple[ShownMarks, ShownMarks]] = {
     "name": (PLAIN, replace(PLAIN, names=(ShownName("tram", HEADLINE),))),
@@ -49,7 +56,10 @@ SIBLINGS: dict[str, tuple[ShownMarks, ShownMarks]] = {
     "listing": (LISTING, replace(LISTING, links=OTHER_LINKS)),
     "text": (PLAIN, replace(PLAIN, text="A tram.")),
     "links": (PLAIN, replace(PLAIN, links=OTHER_LINKS)),
+    "comments": (with_comments("a"), with_comments("b")),
 }
+# The other pages of a discussion have another text.
+CONFLICTS = {kind: kind for kind in MARK_KINDS} | {"comments": "text"}
 
 
 def address_of(url: str) -> AddressMarks:
@@ -74,7 +84,7 @@ def test_there_are_siblings_of_each_kind() -> None:
 @pytest.mark.parametrize("kind", MARK_KINDS)
 def test_a_mark_that_keeps_quiet_tells_nothing_apart(kind: str) -> None:
     first, second = SIBLINGS[kind]
-    assert conflict_of(first, second).name.lower() == kind
+    assert conflict_of(first, second).name.lower() == CONFLICTS[kind]
     # It is enough that one page shows nothing: a remembered page may have been read before.
     for one, other in (
         (first.without([kind]), second.without([kind])),
@@ -88,7 +98,7 @@ def test_the_other_marks_still_speak(kind: str) -> None:
     for other, (first, second) in SIBLINGS.items():
         if other != kind:
             quiet = (first.without([kind]), second.without([kind]))
-            assert conflict_of(*quiet).name.lower() == other
+            assert conflict_of(*quiet).name.lower() == CONFLICTS[other]
 
 
 def test_a_listing_that_is_none_has_its_name_again() -> None:
@@ -123,7 +133,10 @@ def test_marks_are_named_by_host(given: object, checked: object) -> None:
     [
         ({"a.example": ["pictures"]}, "ignore_marks['a.example'] is 'pictures'; it must be one or"),
         ({"a.example": ["pictures"]}, "; did you mean 'picture'?"),
-        ({"a.example": ["numbers"]}, "name, picture, player, data, listing, text and links"),
+        (
+            {"a.example": ["numbers"]},
+            "name, picture, player, data, listing, text, links and comments",
+        ),
         ({"a.example": []}, "ignore_marks['a.example'] is []; it must be a list with one or more"),
         ({"https://a.example/": ["text"]}, "must be a host without scheme, port and path, or '*'"),
         ({"a.example:80": ["text"]}, "must be a host without scheme, port and path, or '*'"),

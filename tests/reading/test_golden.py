@@ -19,7 +19,7 @@ from crawldedup.reading.extract import TEXT_PROFILE
 from crawldedup.reading.reader import PageReader
 
 ROOT = Path(__file__).parents[2]
-GOLDEN = ("text9", "ca4552da", "0cdfdb46")
+GOLDEN = ("text9", "ca4552da", "2627e63d")
 READER = """
 import contextlib
 import mmh3

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import escape
 from typing import Any
 
 import pytest
@@ -76,6 +77,17 @@ def test_two_texts_are_compared(console: Service) -> None:
     assert (texts(page, "del"), texts(page, "ins")) == (["fog,"], ["mist,"])
     assert texts(page, "textarea[name=second]") == [second]
     assert len(page.css("rect.near")) == len(page.css(".legend li")) > 0
+
+
+def test_what_is_left_out_is_shown_and_does_no_harm(console: Service) -> None:
+    html = f"<main><h1>Tides</h1><p>{TIDES}</p></main><footer>{escape(HOSTILE)}</footer>"
+    for path, form in (("/", {"first": html, "second": html}), ("/search", {"page": html})):
+        page = sent(console, path, **form)
+        parts = texts(page, ".omitted li")
+        assert len(parts) == len(form)
+        assert all("1 line in <footer>, " in part for part in parts)
+        assert all("<script>window.broken=1" in part for part in parts)
+        assert page.css(FORBIDDEN) == []
 
 
 def test_pages_of_one_site_are_told_apart_by_their_marks(console: Service) -> None:

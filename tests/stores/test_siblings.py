@@ -17,6 +17,7 @@ from crawldedup.marks.values import (
     HEADLINE,
     TITLE_PART,
     AddressMarks,
+    Comments,
     ContentMarks,
     Datum,
     Marks,
@@ -89,6 +90,11 @@ def with_digest(page: Page, digest: int) -> Page:
     return replace(page, digest=digest)
 
 
+def commented(address: int, *sample: int, digest: int = 1) -> bytes:
+    """The marks of a page with comments below its text."""
+    return marks(address, form=1, text=1, comments=Comments(digest, sample))
+
+
 class TestTheRule:
     @pytest.mark.parametrize(
         ("first", "second", "conflict"),
@@ -98,6 +104,7 @@ class TestTheRule:
             (marks(1, players=(1,)), marks(2, players=(2,)), Conflict.PLAYER),
             (marks(1, data=(Datum(1, 1),)), marks(2, data=(Datum(1, 2),)), Conflict.DATA),
             (marks(1, form=1, text=1), marks(2, form=1, text=2), Conflict.TEXT),
+            (commented(1, 5, 6, 7), commented(2, 8, 9, 10), Conflict.TEXT),
             (
                 marks(1, form=1, links=8, sketch=0xFF),
                 marks(2, form=1, links=8, sketch=0xFF00),
@@ -141,6 +148,9 @@ class TestTheRule:
             (named(1, 1), named(1, 2)),
             (marks(1, text=1), marks(2, text=2)),
             (pictured(1, 1, 2), pictured(2, 2, 3)),
+            (commented(1, 5, 6, 7), commented(2, 5, 6, 7, 8, digest=2)),
+            (commented(1, 5, 6), commented(2, 7, 8, digest=2)),
+            (commented(1, 5, 6, 7), marks(2, form=1, text=1)),
         ],
         ids=[
             "no marks",
@@ -151,6 +161,9 @@ class TestTheRule:
             "one address",
             "texts at addresses of other forms",
             "a shared lead",
+            "a comment more",
+            "few comments",
+            "comments on one page",
         ],
     )
     def test_what_does_not_conflict_is_a_copy(
@@ -480,6 +493,26 @@ class TestLearning:
             assert answer.changed == (number == 2)
         assert kept(store, A).marks == shown[2]
         assert kept(store, A).copies == 0
+
+    def test_a_revisit_with_other_comments_is_changed_but_not_without_any(
+        self, store: Store, page: Page
+    ) -> None:
+        shown = [
+            marks(1),
+            commented(1, 5, digest=1),
+            marks(1),
+            commented(1, 5, digest=1),
+            commented(1, 5, 6, digest=2),
+        ]
+        changed = [ask(store, page, A, each).changed for each in shown]
+        assert changed == [False, True, False, False, True]
+        assert kept(store, A).marks == shown[-1]
+
+    def test_comments_count_little_where_small_changes_do(self, store: Store, page: Page) -> None:
+        for number in (5, 6):
+            question = marked(query(page, A), commented(1, number, digest=number))
+            answer = checked(store, replace(question, revisit_rule=revisit_rule(page, 0.75)))
+            assert not answer.changed
 
 
 class TestFormerTexts:

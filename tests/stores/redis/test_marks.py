@@ -14,13 +14,15 @@ import redis
 from crawldedup.marks.exact_keys import ExactKeys, exact_keys, sought_keys
 from crawldedup.marks.learning import is_former_text, learned, succeeding
 from crawldedup.marks.packing import MOST_BYTES, packed, packed_content, unpacked
-from crawldedup.marks.relation import Conflict, conflict, shown_conflict
+from crawldedup.marks.relation import Conflict, conflict, have_new_comments, shown_conflict
 from crawldedup.marks.values import (
+    MOST_COMMENTS,
     MOST_DATA,
     MOST_NAMES,
     MOST_PICTURES,
     MOST_PLAYERS,
     AddressMarks,
+    Comments,
     ContentMarks,
     Datum,
     Marks,
@@ -51,10 +53,11 @@ local answers = {}
 for i = 1, #ARGV, 3 do
   local page, other = unpack_marks(ARGV[i]), unpack_marks(ARGV[i + 1])
   local shown = page and other and shown_conflict(page, other) or 0
+  local has_news = page and other and have_new_comments(page, other) and 1 or 0
   local keys = exact_keys(KEYS[2], KEYS[1], page)
   answers[#answers + 1] = {
-    conflict(page, other), shown, learned(ARGV[i], ARGV[i + 1]), keys[1], keys[2] or '', keys[3] or '', keys[4] or '',
-    sought_keys(KEYS[2], KEYS[1], page)[4] or '',
+    conflict(page, other), shown, has_news, learned(ARGV[i], ARGV[i + 1]), keys[1], keys[2] or '', keys[3] or '',
+    keys[4] or '', sought_keys(KEYS[2], KEYS[1], page)[4] or '',
     page and has_former(page, ARGV[i + 1], KEYS[3]) and 1 or 0,
     succeeding(ARGV[i + 2], ARGV[i + 1], KEYS[3])
   }
@@ -104,7 +107,16 @@ def content_of(random: Random, links: list[int]) -> ContentMarks:
         sketch=sketch,
         is_listing=random.random() < 0.25,
         numbers=random.choice((None, None, None, 5, 5, 5, 6)),
+        comments=comments_of(random),
     )
+
+
+def comments_of(random: Random) -> Comments | None:
+    if random.random() < 0.7:
+        return None
+    hashes = random.choice((range(1, 20), range(1, 200)))
+    count = random.choice((0, 1, 2, 3, 4, MOST_COMMENTS))
+    return Comments(random.choice((1, 2, 0xFF0001)), tuple(sorted(random.sample(hashes, count))))
 
 
 def address_of(random: Random) -> AddressMarks:
@@ -152,11 +164,14 @@ def pair_of(random: Random) -> tuple[bytes, bytes]:
 def expected(first: bytes, second: bytes) -> list[Any]:
     page, other = unpacked(first), unpacked(second)
     found = shown = Conflict.NONE
+    has_news = False
     if page is not None and other is not None:
         found, shown = conflict(page, other), shown_conflict(page.content, other.content)
+        has_news = have_new_comments(page.content, other.content)
     return [
         int(found),
         int(shown),
+        int(has_news),
         learned(first, second),
         *packed_keys(exact_keys(SEARCH, DIGEST, first)),
         packed_keys(sought_keys(SEARCH, DIGEST, first))[3],
@@ -206,7 +221,8 @@ def test_the_scripts_decide_about_marks_as_python_does(ask: Any) -> None:
     kinds = Counter(answer[0] for answer in wanted)
     assert set(kinds) == set(Conflict)
     assert min(kinds.values()) > 20
-    assert sum(answer[2] != first for answer, (first, _) in zip(wanted, pairs, strict=True)) > 1000
+    assert sum(answer[2] for answer in wanted) > 1000
+    assert sum(answer[3] != first for answer, (first, _) in zip(wanted, pairs, strict=True)) > 1000
 
 
 def test_sketches_of_every_distance_are_compared_alike(ask: Any) -> None:

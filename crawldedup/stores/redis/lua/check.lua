@@ -18,12 +18,15 @@ local function answer(status, how, compared, record, kept, kind)
   return struct.pack('>BBBI4I4I4', status, how, kind or 0, max(0, meta.pages), compared, #record) .. record .. (kept or '')
 end
 
--- Return true if a revisit has other text, or shows other marks, than its record. See `Query.has_new_text`.
+-- Return true if a revisit has other text, marks or comments than its record. See `Query.has_new_text`.
 local function has_new_text(record, abandoned)
   local shown = unpack_marks(marks_of(record))
   if shown and question.shown and shown_conflict(question.shown, shown) > 0 then return true end
+  -- Where small changes count as none, so does a comment.
+  local counts_all = rule == '' or abandoned
+  if counts_all and shown and question.shown and have_new_comments(question.shown, shown) then return true end
   if digest_of(record) == question.digest then return false end
-  if rule == '' or abandoned then return true end
+  if counts_all then return true end
   return not cost_of(question.own, record, HEAD + 1, {byte(rule, 5, -1)}, number_at(rule, 1))
 end
 

@@ -2,7 +2,7 @@
 -- marks; `relation.py`, `learning.py` and `exact_keys.py` beside it decide as these functions do.
 -- They are in a function of their own, for the reason that `script_text` in scripts.py gives.
 
-local unpack_marks, shown_conflict, conflict, are_certain_views, has_former, learned, succeeding, exact_keys,
+local unpack_marks, shown_conflict, conflict, have_new_comments, are_certain_views, has_former, learned, succeeding, exact_keys,
   sought_keys = (function()
 
 local band, bxor = bit.band, bit.bxor
@@ -27,6 +27,7 @@ local function unpack_marks(bytes)
   if band(flags, 4) > 0 then page.text, at = at, at + 3 end
   if band(flags, 8) > 0 then page.links, at = at, at + 9 end
   if band(flags, 16) > 0 then page.numbers, at = at, at + 3 end
+  if band(flags, 32) > 0 then page.comments, at = at, at + 4 + 3 * byte(bytes, at + 3) end
   page.names = at
   page.pictures = page.names + 5 * floor(names_and_pictures / 16)
   page.players = page.pictures + 4 * (names_and_pictures % 16)
@@ -210,6 +211,24 @@ local function have_other_data(page, other)
   return false
 end
 
+-- Return true if two pages have several comments, and hardly any of them in common.
+local function have_other_comments(page, other)
+  if not page.comments or not other.comments then return false end
+  local sampled, its_sampled = byte(page.bytes, page.comments + 3), byte(other.bytes, other.comments + 3)
+  local fewer, shared = min(sampled, its_sampled), 0
+  local first, its_first = page.comments + 4, other.comments + 4
+  for i = 0, sampled - 1 do
+    if is_among(short_at(page.bytes, first + 3 * i), other, its_first, its_first + 3 * its_sampled) then shared = shared + 1 end
+  end
+  return fewer >= 3 and shared <= 0.25 * fewer
+end
+
+-- Return true if a page has comments that it did not have before.
+local function have_new_comments(page, before)
+  return page.comments ~= nil
+    and (not before.comments or short_at(page.bytes, page.comments) ~= short_at(before.bytes, before.comments))
+end
+
 -- Return which marks in the content of two pages conflict, wherever these stand.
 local function shown_conflict(page, other)
   if page.is_listing and other.is_listing then
@@ -247,6 +266,7 @@ local function conflict(page, other)
     return have_other_players(page, other) and PLAYER or NONE
   end
   if shown ~= NONE or not are_of_one_form(address, its) then return shown end
+  if have_other_comments(page, other) then return TEXT end
   local is_one_page = address.canonical == its.canonical and its.canonical ~= '\0\0\0'
   if is_one_page or page.is_listing and other.is_listing then return NONE end
   if differ(page, page.text, other, other.text) then return TEXT end
@@ -344,5 +364,6 @@ local function sought_keys(search, digest, page)
   return keys
 end
 
-return unpack_marks, shown_conflict, conflict, are_certain_views, has_former, learned, succeeding, exact_keys, sought_keys
+return unpack_marks, shown_conflict, conflict, have_new_comments, are_certain_views, has_former, learned, succeeding, exact_keys,
+  sought_keys
 end)()

@@ -1,0 +1,108 @@
+"""Sum up what is left out of the compared text of a page, and why.
+
+A crawl does not need it, so the page is walked once more, for people who ask.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from crawldedup.fingerprinting.tokenize import count_words
+from crawldedup.reading.blocks import (
+    BOILERPLATE,
+    BOILERPLATE_ROLES,
+    Blocks,
+    Label,
+    blocks_of,
+    label_of,
+    noise_word,
+)
+from crawldedup.reading.html import HtmlPage, tidy
+
+_LONGEST_EXCERPT: Final = 200
+_MOST_PARTS: Final = 20
+_LINKED_SHARE: Final = 0.5
+
+BESIDE: Final = "beside the main text"
+LINKS: Final = "in links"
+COMMENTS: Final = "in comments"
+HIDDEN: Final = "hidden"
+UNSELECTED: Final = "not selected by the option content"
+OTHERS: Final = "in other parts"
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """Sums up lines of a page that are not compared, all for one reason."""
+
+    reason: str  #: Where they stand: `in <footer>`, `named "share"`, `in comments`, `hidden`.
+    lines: int  #: The number of lines.
+    words: int  #: The number of their words.
+    excerpt: str  #: The beginning of the first line.
+
+
+def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) -> list[Omission]:
+    """Return what a page shows beside its compared text, most words first.
+
+    Args:
+        page: The page.
+        compared: The text that is compared.
+        is_selected: Whether selectors have chosen what to compare.
+    """
+    blocks = blocks_of(page.tree, with_controls=True)
+    known = set(compared.split("\n"))
+    reasons = _reasons(page, blocks)
+    lines: Counter[str] = Counter()
+    words: Counter[str] = Counter()
+    excerpts: dict[str, str] = {}
+    for text, linked, block in blocks.lines:
+        line = tidy(text)
+        if not line or line in known:
+            continue
+        reason = reasons[block] or (LINKS if linked > _LINKED_SHARE * len(text) else BESIDE)
+        if is_selected:
+            reason = UNSELECTED
+        if reason not in lines and len(lines) >= _MOST_PARTS:
+            reason = OTHERS
+        lines[reason] += 1
+        words[reason] += count_words(line)
+        excerpts.setdefault(reason, line[:_LONGEST_EXCERPT])
+    return [
+        Omission(reason, lines[reason], count, excerpts[reason])
+        for reason, count in words.most_common()
+    ]
+
+
+def _reasons(page: HtmlPage, blocks: Blocks) -> list[str]:
+    """Return why each block may be left out: for the outermost element that says so, or ""."""
+    reasons: list[str] = []
+    for block, parent in enumerate(blocks.parents):
+        outer = reasons[parent] if parent >= 0 else ""
+        reasons.append(outer or _reason(page, blocks, block))
+    return reasons
+
+
+def _reason(page: HtmlPage, blocks: Blocks, block: int) -> str:
+    node = blocks.nodes[block]
+    if node.mem_id in page.holders:
+        return ""
+    if blocks.kinds[block] in BOILERPLATE:
+        return f"in <{node.tag}>"
+    label = label_of(node)
+    if label == Label.HIDDEN:
+        return HIDDEN
+    if label == Label.COMMENTS:
+        return COMMENTS
+    if label in (Label.NOISE, Label.SIDEBAR, Label.BOTH):
+        return f'named "{noise_word(node)}"'
+    role = node.attributes.get("role")
+    return f"in the role {role}" if role in BOILERPLATE_ROLES else ""
+
+
+def in_words(omissions: tuple[Omission, ...]) -> Iterator[str]:
+    """Yield what was left out, a reason a line: "41 lines in <footer>, 620 words"."""
+    for each in omissions:
+        lines = "1 line" if each.lines == 1 else f"{each.lines:,} lines"
+        words = "1 word" if each.words == 1 else f"{each.words:,} words"
+        yield f"{lines} {each.reason}, {words}"
