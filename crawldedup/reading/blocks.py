@@ -44,6 +44,15 @@ def parse(html: str) -> LexborHTMLParser:
     return LexborHTMLParser(html, options=_OPTIONS, scripting=True)
 
 
+def own_text(node: LexborNode) -> str:
+    """Return the text in an element, without that of elements within.
+
+    In SVG and MathML, scripts, styles and links stand within each other, so that the whole texts of
+    all of them may take a thousand times the memory of the page.
+    """
+    return node.text(deep=False) or ""
+
+
 @cache
 def kind_of(name: str) -> int:
     """Return Lexbor's number for a tag of HTML.

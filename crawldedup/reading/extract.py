@@ -32,6 +32,7 @@ from crawldedup.reading.blocks import (
     HOLD_CONTENT,
     blocks_of,
     kind_of,
+    own_text,
 )
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
@@ -174,7 +175,7 @@ def _identity_text(page: HtmlPage, main: str | None = None) -> str:
                 parts.append(attributes.get("content") or "")
         elif element.tag == "script":
             if main is None or "json" in (attributes.get("type") or ""):
-                parts.append(element.text())
+                parts.append(own_text(element))
         else:
             addresses = [attributes.get(name) or "" for name in ("href", "src", "data-src", "data")]
             addresses = [address for address in addresses if not address.startswith("data:")]
