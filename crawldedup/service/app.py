@@ -167,6 +167,10 @@ class Edge:
 
     def _check_sender(self, scope: Scope, headers: Mapping[bytes, bytes], route: Route) -> None:
         """Raise ProblemError for a request that nobody may send, or not this client."""
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # A proxy that goes by the length would take the rest for the next request.
+            detail = "give either Content-Length or Transfer-Encoding, not both"
+            raise ProblemError("invalid", 400, detail, headers=_CLOSE)
         if route.is_open:
             return
         if not self._tokens:
