@@ -154,7 +154,13 @@ class ScanFolder:
             digest, content = part[:_DIGEST_BYTES], part[_DIGEST_BYTES:]
             if not content or _digest_of(content) != digest:
                 return
-            yield msgspec.msgpack.decode(content, type=tuple[Step, list[Packed]])
+            try:
+                yield msgspec.msgpack.decode(content, type=tuple[Step, list[Packed]])
+            except (msgspec.MsgspecError, RecursionError) as error:
+                raise ConfigurationError(
+                    f"{self._part(number)} was written by no scan of this version: remove it, and "
+                    "all parts of a higher number"
+                ) from error
 
     def _part(self, number: int) -> Path:
         return self.path / f"{number:06}.part"

@@ -2,6 +2,7 @@
 chunk.
 """
 
+import hashlib
 import os
 import re
 import time
@@ -110,6 +111,7 @@ def test_what_a_power_cut_has_torn_is_read_again(
         (None, {"similarity": 0.8}, "begun with other similarity"),
         (lambda path: (path / "scan.json").write_bytes(b"short"), TASK, "damaged"),
         (lambda path: (path / "scan.json").unlink(), TASK, "something else"),
+        (lambda path: forge(path / "000000.part"), TASK, "written by no scan"),
     ],
 )
 def test_a_folder_of_another_scan_or_of_none_is_refused_and_left_alone(
@@ -126,6 +128,12 @@ def test_a_folder_of_another_scan_or_of_none_is_refused_and_left_alone(
     with pytest.raises(ConfigurationError, match=message), opened_folder(tmp_path, task):
         pass
     assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def forge(part: Path) -> None:
+    """Write a part with the digest that it should have, but of something else."""
+    content = b"\x93\x1b[31m"
+    part.write_bytes(hashlib.blake2b(content, digest_size=16).digest() + content)
 
 
 def test_a_folder_at_work_is_refused(tmp_path: Path) -> None:
