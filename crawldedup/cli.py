@@ -24,7 +24,6 @@ from crawldedup.commands.command import (
     INDEX_OPTIONS,
     PARAGRAPH_OPTIONS,
     PROFILE_OPTIONS,
-    STORE_FILE_VARIABLE,
     STORE_VARIABLE,
     Arguments,
     Command,
@@ -259,10 +258,7 @@ def _add_option(
     if option.name == "store":
         # Not the value: the environment's may hold a password.
         default = None
-        shown = (
-            f"the environment's {STORE_VARIABLE}, the file that its {STORE_FILE_VARIABLE} names, "
-            f"else {DEFAULT_STORE}"
-        )
+        shown = f"the environment's {STORE_VARIABLE}, else {DEFAULT_STORE}"
     if shown is not None:
         help_text += f" (default: {shown})"
     if option.kind is bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+import tracemalloc
 from pathlib import Path
 
 import mmh3
@@ -232,6 +233,29 @@ def test_memory_is_bounded_whatever_comes() -> None:
     assert len(lines.changing("http://one.example/9")) == 64
     assert not lines.changing("http://h1.example/p/9")
     assert len(lines.exchange("")) < 1_000_000
+
+
+def test_loads_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page has as many lines and numbers as count."""
+    monkeypatch.setattr("crawldedup.hosts.knowledge._MOST_BYTES_OF_LOADS", 200_000)
+    lines = Lines()
+
+    def load(first: int, last: int) -> None:
+        for page in range(first, last):
+            texts = [f"{'l' * (line + 9)} {page} " + "a 1 " * 20 for line in range(70)]
+            lines.load(f"http://a.example/{page}/a", numbers_of(texts, {str(page)}))
+
+    tracemalloc.start()
+    try:
+        # By then, all that is remembered of addresses has been filled.
+        load(0, 300)
+        before, _ = tracemalloc.get_traced_memory()
+        load(300, 600)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert before > 200_000
+    assert after - before < 100_000
 
 
 def test_threads_may_share_what_is_known() -> None:
