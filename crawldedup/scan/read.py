@@ -149,21 +149,44 @@ class ScanFolder:
         return Columns(**arrays, shingles=shingles, marks=marks), urls
 
     def _whole_parts(self) -> Iterator[tuple[Step, list[Packed]]]:
+        pages = 0
         for number in count():
             part = self._part(number).read_bytes() if self._part(number).exists() else b""
             digest, content = part[:_DIGEST_BYTES], part[_DIGEST_BYTES:]
             if not content or _digest_of(content) != digest:
                 return
             try:
-                yield msgspec.msgpack.decode(content, type=tuple[Step, list[Packed]])
-            except (msgspec.MsgspecError, RecursionError) as error:
+                step, columns = msgspec.msgpack.decode(content, type=tuple[Step, list[Packed]])
+                pages += sum([_pages_in(packed) for packed in columns])
+                if step.pages != pages or not all(map(str.isprintable, step.skipped)):
+                    raise ValueError("its figures do not fit")
+            except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
                 raise ConfigurationError(
-                    f"{self._part(number)} was written by no scan of this version: remove it, and "
-                    "all parts of a higher number"
+                    f"{printable(str(self._part(number)))} was written by no scan of this version: "
+                    "remove it, and all parts of a higher number"
                 ) from error
+            yield step, columns
 
     def _part(self, number: int) -> Path:
         return self.path / f"{number:06}.part"
+
+
+def _pages_in(packed: Packed) -> int:
+    """Return how many pages columns have.
+
+    Raises:
+        ValueError: Columns have other lengths.
+        LookupError: One is missing.
+    """
+    pages = len(packed["thin"])
+    sizes = {name: pages * kind.itemsize for name, kind in LAYOUT.items()}
+    for name in ("shingle", "mark", "url"):
+        counts = np.frombuffer(packed[f"{name}_sizes"], KINDS[f"{name}_sizes"])
+        sizes[f"{name}_sizes"] = pages * counts.itemsize
+        sizes[f"{name}s"] = int(counts.sum(dtype=np.uint64)) * KINDS[f"{name}s"].itemsize
+    if any(len(packed[name]) != size for name, size in sizes.items()):
+        raise ValueError("its columns have other lengths")
+    return pages
 
 
 def _digest_of(content: bytes) -> bytes:
