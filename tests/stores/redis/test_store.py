@@ -18,7 +18,7 @@ import redis
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.index.queries import TABLES
 from crawldedup.search.plan import KEY_BITS
-from crawldedup.stores.contract import PageName, Query, Record
+from crawldedup.stores.contract import CrawlSession, PageName, Query, Record
 from crawldedup.stores.redis import protocol
 from crawldedup.stores.redis.calls import Commands, exchange
 from crawldedup.stores.redis.scripts import script_text
@@ -568,6 +568,9 @@ def test_an_answer_that_no_redis_gives_is_an_error_of_the_store(handler: Any) ->
                 with pytest.raises((StoreError, ConfigurationError)) as caught:
                     use()
                 assert str(caught.value).isprintable()
+            # Nobody can do anything about what is said at the end.
+            store.session = CrawlSession(7, "host:1:1")
+            store.close()
         server.shutdown()
 
 
