@@ -257,7 +257,8 @@ def _add_option(
     default = shown = defaults.get(option.name, option.default)
     if option.name == "store":
         # Not the value: the environment's may hold a password.
-        default, shown = None, f"the environment's {STORE_VARIABLE}, else {DEFAULT_STORE}"
+        default = None
+        shown = f"the environment's {STORE_VARIABLE}, else {DEFAULT_STORE}"
     if shown is not None:
         help_text += f" (default: {shown})"
     if option.kind is bool:

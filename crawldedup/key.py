@@ -17,6 +17,9 @@ import mmh3
 
 from crawldedup.checks import KEY_BYTES
 
+_NEVER_MMH3: Final = frozenset({"url", "line", "number", "headings"})
+"""Purposes whose hashes nobody may construct, not even without a secret."""
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -56,16 +59,28 @@ class Key:
 
         Without a secret this is mmh3, for which it is easy to construct a value that has a given
         hash. Hashes of URLs are never mmh3, because a page is identified by that hash alone.
+        Neither are those of lines, which decide what is left out of the pages of others.
 
         Args:
             value: What to hash.
             purpose: A name of at most 16 bytes. With a secret, the hash of a value is different for
                 each purpose.
         """
-        if not self.secret and purpose != "url":
+        if not self.secret and purpose not in _NEVER_MMH3:
             return int(mmh3.hash64(value, signed=False)[0])
         digest = hashlib.blake2b(value, digest_size=8, key=self.secret, person=purpose.encode())
         return int.from_bytes(digest.digest(), "big")
+
+    @staticmethod
+    def stretch(number: int, size: int) -> bytes:
+        """Return the bytes that a 64-bit hash, which was made with a key, is stretched to.
+
+        Args:
+            number: The hash. Bytes are equal only if it is.
+            size: How many bytes, a multiple of 16.
+        """
+        value = number.to_bytes(8, "big")
+        return b"".join(mmh3.hash_bytes(value, seed=part) for part in range(size // 16))
 
 
 NO_KEY: Final = Key()

@@ -1,6 +1,12 @@
 """Dictionaries that keep only the most recent values."""
 
-from typing import TypeVar
+import hashlib
+from typing import Final, Generic, TypeVar
+
+_LONGEST_NAME: Final = 200
+_DIGEST_BYTES: Final = 32
+_BYTES_OF_ENTRY: Final = 300
+"""About what an entry takes beside its name and its value."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -20,3 +26,54 @@ def put_last(values: dict[K, V], key: K, value: V, most: int) -> None:
     if len(values) > most:
         oldest = next(iter(values))
         del values[oldest]
+
+
+class RecentBytes(Generic[V]):
+    """The most recent values by their names, in bounds that hold whatever the values are.
+
+    Args:
+        most: The most values.
+        most_bytes: About the most bytes that they may take together.
+    """
+
+    def __init__(self, most: int, most_bytes: int) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._values: dict[str, tuple[V, int]] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, name: str) -> V | None:
+        """Return the value of a name, or None."""
+        entry = self._values.get(name)
+        return entry[0] if entry is not None else None
+
+    def put(self, name: str, value: V, size: int) -> None:
+        """Put a value at the end, and remove the first ones while there are too many.
+
+        Args:
+            name: The name of the value. A value that it already has is replaced.
+            value: The value.
+            size: About the bytes that the value takes.
+        """
+        self._remove(name)
+        size += _BYTES_OF_ENTRY + len(name)
+        self._values[name] = value, size
+        self._bytes += size
+        while len(self._values) > self._most or self._bytes > self._most_bytes:
+            self._remove(next(iter(self._values)))
+
+    def _remove(self, name: str) -> None:
+        entry = self._values.pop(name, None)
+        if entry is not None:
+            self._bytes -= entry[1]
+
+
+def shortened(name: str) -> str:
+    """Return a name to keep: a long one is its digest, of which nobody can make a second one."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES)
+    return digest.hexdigest()

@@ -313,9 +313,11 @@ def check_parameters(name: str, value: Any) -> Parameters | None:
             value = msgspec.json.decode(value) if value[0] in "{[" else value.split(",")
         by_host = value if isinstance(value, Mapping) else {"*": value}
         checked = msgspec.convert(by_host, _NamesByHost)
-    except msgspec.MsgspecError:
+        return {
+            normal_host(host): [each.strip() for each in names] for host, names in checked.items()
+        }
+    except (msgspec.MsgspecError, RecursionError, ValueError):
         raise refused(name, value, _ALLOWED) from None
-    return {normal_host(host): [name.strip() for name in names] for host, names in checked.items()}
 
 
 def normal_host(host: str) -> str:

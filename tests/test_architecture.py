@@ -65,3 +65,28 @@ def lines_of(path: Path) -> int:
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
 def test_a_module_is_short(module: Path) -> None:
     assert lines_of(module) <= LONGEST_MODULE
+
+
+MAY_USE_MMH3 = frozenset([PACKAGE / "key.py", *(PACKAGE / "literature").rglob("*.py")])
+"""Everything else hashes with the key of the index, or with a hash that nobody can aim."""
+
+
+def uses_mmh3(tree: ast.AST) -> bool:
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        if any(name.partition(".")[0] == "mmh3" for name in names):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("source", ["import mmh3", "import os, mmh3 as m", "from mmh3 import hash"])
+def test_uses_of_mmh3_are_found(source: str) -> None:
+    assert uses_mmh3(ast.parse(source))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_no_hash_that_anybody_can_aim_decides(module: Path) -> None:
+    """Whoever knows mmh3 makes a text of a given hash within milliseconds."""
+    assert module in MAY_USE_MMH3 or not uses_mmh3(ast.parse(module.read_text("utf-8")))

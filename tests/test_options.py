@@ -66,8 +66,11 @@ REFUSED: dict[str, list[Any]] = {
         "{",
         {"shop.example": []},
         {"https://a.example/": ["a"]},
+        {"[": ["a"]},
+        '{"a":' * 10_000,
     ],
     "ignore_marks": [
+        '{"a":' * 10_000,
         7,
         {},
         "picture",

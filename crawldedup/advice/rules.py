@@ -6,7 +6,8 @@ content from getting lost:
 
 - Nothing is skipped at a target whose content has not come, and of which no copy was confirmed for
   that rule, now or in the crawl that the rules were made of: one target says nothing of another.
-- One in twenty skipped requests is made as a check.
+- The first request at a target is made as a check, or the second one if the earlier crawl confirmed
+  a copy there; and then one in twenty, of each target and of each folder.
 - What was skipped is kept, and wanted when a check contradicts its target or its rule. Without
   room, requests pass.
 """
@@ -59,7 +60,7 @@ _TOKEN: Final = re.compile(TOKEN, re.I)
 
 # In each folder, this share of the pages that a rule takes for copies must be copies.
 LEAST_CONFIDENCE: Final = 0.95
-CHECKED: Final = 20  # one in so many skipped requests is made
+CHECKED: Final = 20  # one in so many skipped requests is made, of a target and of a folder
 # So many copies of the mined crawl count for a rule, as if they were met in this one.
 TRUSTED: Final = 40
 MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
@@ -319,16 +320,18 @@ class Step(StrEnum):
 
 @dataclass(slots=True)
 class Target:
-    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of
-    its `urls`.
+    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, those for which
+    an earlier crawl did so (`trusted`), and the keys of its `urls`.
     """
 
     confirmed: set[str]
+    trusted: frozenset[str] = frozenset()
     urls: dict[int, bool] = field(
         default_factory=dict
     )  # False: an earlier crawl has delivered it, this one not met it
     is_on_its_way: bool = False
     is_wrong: bool = False
+    predicted: int = 0  # requests that would bring copies
 
 
 class Aim(NamedTuple):
@@ -363,7 +366,8 @@ class Predictor(Generic[Request]):
             {name: min(rule.copies, TRUSTED) for name, rule in self.rules.items()}
         )
         self._others: Counter[str] = Counter()
-        self._predicted = 0
+        # Requests that would bring copies, by their rules and folders.
+        self._predicted: Counter[tuple[frozenset[str], str, str]] = Counter()
 
     def aim_of(self, url: str, purpose: Hashable = None) -> Aim | None:
         """Return the aim of a request, for each purpose apart; None where no rule may apply, or
@@ -377,9 +381,10 @@ class Predictor(Generic[Request]):
             if len(self._targets) == MOST_TARGETS:
                 return None
             digest = rewritten.digest()
-            self._targets[key] = Target(
-                {name for name, rule in self.rules.items() if digest in rule.confirmed}
+            trusted = frozenset(
+                [name for name, rule in self.rules.items() if digest in rule.confirmed]
             )
+            self._targets[key] = Target(set(trusted), trusted)
         return Aim(
             address.key(),
             address,
@@ -393,15 +398,12 @@ class Predictor(Generic[Request]):
         target, step = aim.target, Step.MADE
         if aim.rules and not target.is_wrong and target.urls.get(aim.url) is not False:
             if target.urls and aim.rules <= target.confirmed:
-                self._predicted += 1
-                is_kept = len(self.skipped) < MOST_SKIPPED
-                step = (
-                    Step.CHECKED
-                    if self._predicted % CHECKED == 0
-                    else Step.SKIPPED
-                    if is_kept
-                    else Step.NO_ROOM
-                )
+                if self._is_check(aim):
+                    step = Step.CHECKED
+                elif len(self.skipped) < MOST_SKIPPED:
+                    step = Step.SKIPPED
+                else:
+                    step = Step.NO_ROOM
             elif target.is_on_its_way and may_wait:
                 step = Step.POSTPONED
             elif target.urls:
@@ -411,6 +413,20 @@ class Predictor(Generic[Request]):
         elif step is not Step.POSTPONED:
             target.is_on_its_way = True
         return step
+
+    def _is_check(self, aim: Aim) -> bool:
+        """Return whether a request that a rule calls a copy is made nevertheless.
+
+        One copy may be somebody else's, who links to a target at an address of his own. So a
+        target that only this crawl knows is checked once more before anything is skipped there.
+        """
+        target, place = aim.target, (aim.rules, aim.address.origin, aim.address.folder())
+        target.predicted += 1
+        self._predicted[place] += 1
+        first = 2 if aim.rules <= target.trusted else 1
+        if target.predicted == first or target.predicted % CHECKED == 0:
+            return True
+        return self._predicted[place] % CHECKED == 0
 
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
         """Learn from a page that came: whether it is new (`original` is its own aim), or a copy of

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.page import Page, PageId
 from crawldedup.reading.reader import ReadPage
-from crawldedup.reading.volatile import Known, Numbers
+from crawldedup.reading.volatile import Known
 
 # Pages that may have to be read again, and the bytes of one: 24 MB at most.
 _MOST_PAGES: Final = 400
@@ -23,7 +23,8 @@ class OutdatedPage(NamedTuple):
 
 class _EarlyPage(NamedTuple):
     page: Page
-    numbers: Numbers
+    lines: frozenset[int]
+    """Hashes of the lines with numbers, without these."""
 
 
 class EarlyPages:
@@ -48,23 +49,23 @@ class EarlyPages:
             self._pages = {
                 page_id: early
                 for page_id, early in self._pages.items()
-                if not early.numbers.keys().isdisjoint(hosts.known_at(early.page.url))
+                if not early.lines.isdisjoint(hosts.known_at(early.page.url))
             }
         if len(self._pages) < _MOST_PAGES:
-            self._pages[page.id] = _EarlyPage(page, read.numbers)
+            self._pages[page.id] = _EarlyPage(page, frozenset(read.numbers))
 
     def deliver(self, page_id: PageId) -> None:
         """Note that a page was delivered. Only then is it worth reading again."""
         early = self._pages.get(page_id)
         if early is not None:
             page = replace(early.page, delivered=True)
-            self._pages[page_id] = _EarlyPage(page, early.numbers)
+            self._pages[page_id] = early._replace(page=page)
 
     def outdated(self, hosts: HostKnowledge) -> Iterator[OutdatedPage]:
         """Yield the delivered pages with numbers that are now known to change."""
-        for page, numbers in self._pages.values():
+        for page, lines in self._pages.values():
             known = hosts.known_at(page.url)
-            if page.delivered and not numbers.keys().isdisjoint(known):
+            if page.delivered and not lines.isdisjoint(known):
                 yield OutdatedPage(page, known)
 
     def clear(self) -> None:

@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import re
 import secrets
 import sys
 from argparse import Namespace
@@ -30,9 +31,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
+STORE_FILE_VARIABLE: Final = "CRAWLDEDUP_STORE_FILE"
+"""Names a file with the URL of the store, so that its password stands in no environment."""
+
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
 GZIP_SUFFIX: Final = ".gz"
+# Some spreadsheets take full-width letters.
+_BEGIN_FORMULAS: Final = tuple("=+-@|\uff1d\uff0b\uff0d\uff20")
+_NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
 # What gzip does by itself; the highest level takes thrice as long, for one percent.
 _LEVEL: Final = 6
 _UNLIMITED: Final = 10_000  # letters of a line that nobody sees on a terminal
@@ -105,11 +112,19 @@ def checked_options(
     values = {name: getattr(given, name) for name in declared if hasattr(given, name)} | changes
     names = {**{name: flag_of(name) for name in values}, "store": store_flag}
     if "store" in values and values["store"] is None:
-        values["store"], names["store"] = (
-            os.environ.get(STORE_VARIABLE, DEFAULT_STORE),
-            STORE_VARIABLE,
-        )
+        values["store"], names["store"] = _store_of_environment()
     return {name: declared[name].check(names[name], value) for name, value in values.items()}
+
+
+def _store_of_environment() -> tuple[str, str]:
+    """Return the URL of the store that the environment names, and the variable that does."""
+    url, file = os.environ.get(STORE_VARIABLE), os.environ.get(STORE_FILE_VARIABLE)
+    if url is not None or not file:
+        return url or DEFAULT_STORE, STORE_VARIABLE
+    try:
+        return Path(file).read_text("utf-8").strip(), STORE_FILE_VARIABLE
+    except (OSError, UnicodeError) as error:
+        raise ConfigurationError(f"{STORE_FILE_VARIABLE}: {file} cannot be read: {error}") from None
 
 
 def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
@@ -231,6 +246,18 @@ def safe_message(message: object) -> str:
     return printable(str(message), 2000)
 
 
+def safe_cell(value: object) -> object:
+    """Return a cell of CSV that no spreadsheet runs and no terminal obeys.
+
+    What begins like a formula gets an apostrophe before it, as spreadsheets themselves write text.
+    """
+    if not isinstance(value, str):
+        return value
+    shown = printable(value, len(value))
+    is_formula = shown.lstrip()[:1] in _BEGIN_FORMULAS and not _NUMBER.fullmatch(shown)
+    return f"'{shown}" if shown.strip() and is_formula else shown
+
+
 def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
     """Raise ConfigurationError for a file that must not be written."""
     if any(path.exists() and path.samefile(each) for each in inputs):
@@ -296,6 +323,7 @@ def write_rows(
         if path.name.lower().removesuffix(GZIP_SUFFIX).endswith(".csv"):
             table = csv.DictWriter(text, columns)
             table.writeheader()
-            table.writerows(rows)
+            for row in rows:
+                table.writerow({name: safe_cell(value) for name, value in row.items()})
         else:
             text.writelines(f"{json.dumps(row)}\n" for row in rows)

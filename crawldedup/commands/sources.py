@@ -10,6 +10,7 @@ import io
 import os
 import re
 import sys
+import threading
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +18,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, cast
 
 from lxml import etree
@@ -54,6 +56,10 @@ _FORMS: Final = {
 _HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SCHEMES: Final = ("http://", "https://")
+_SILENCE_SECONDS: Final = 20
+_FETCH_SECONDS: Final = 60
+"""The time limit for all of an answer, however its bytes come."""
+
 
 # How many errors a person reads; a broken file of a million items has as many.
 MOST_TOLD: Final = 10
@@ -173,10 +179,32 @@ class _Fetched(NamedTuple):
 
 def _fetched(url: str) -> _Fetched:
     """Return what is at a URL. Raises PageError."""
+    # The time-out of a socket is that of each of its bytes. What has not come by then is left to a
+    # thread that ends with the program.
+    answers: SimpleQueue[_Fetched | PageError] = SimpleQueue()
+
+    def fetch() -> None:
+        try:
+            answers.put(_answer_of(url))
+        except PageError as error:
+            answers.put(error)
+
+    threading.Thread(target=fetch, daemon=True).start()
+    try:
+        answer = answers.get(timeout=_FETCH_SECONDS)
+    except Empty:
+        message = f"{url} cannot be fetched: it takes longer than {_FETCH_SECONDS} s"
+        raise PageError("unreachable", message) from None
+    if isinstance(answer, PageError):
+        raise answer
+    return answer
+
+
+def _answer_of(url: str) -> _Fetched:
     try:
         # A text that begins like a URL may still be no URL.
         request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=_SILENCE_SECONDS) as response:
             charset = response.headers.get_content_charset()
             return _Fetched(response.read(MOST_BYTES), response.url, charset)
     except (http.client.HTTPException, OSError, ValueError) as error:

@@ -48,7 +48,15 @@ def warcs_in(path: Path) -> list[tuple[int, int]]:
                 start = member.header_offset + _LOCAL_HEADER.size
                 start += sum(_LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size)))
                 places.append((start, start + member.file_size))
-        except (BadZipFile, struct.error, NotImplementedError, OverflowError) as error:
+        # A damaged directory may also name places that no file has, or names in no encoding.
+        except (
+            BadZipFile,
+            struct.error,
+            NotImplementedError,
+            OverflowError,
+            OSError,
+            ValueError,
+        ) as error:
             raise ConfigurationError(f"{path} cannot be read as a WACZ: {error}") from error
     if any(member.compress_type != ZIP_STORED or member.flag_bits & 1 for member in members):
         raise ConfigurationError(

@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
@@ -262,9 +261,7 @@ def text_digest(text: str, key: Key = NO_KEY) -> int:
 
 def thin_bits(digest: int) -> bytes:
     """Return the verify bits of a page with too few words, from the digest of its core."""
-    return b"".join(
-        mmh3.hash_bytes(digest.to_bytes(8, "big"), seed=part) for part in range(VERIFY_BITS // 128)
-    )
+    return Key.stretch(digest, VERIFY_BITS // 8)
 
 
 def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:

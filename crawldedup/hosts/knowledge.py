@@ -6,7 +6,6 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
@@ -35,11 +34,12 @@ from crawldedup.marks.address import Address, View
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
 from crawldedup.reading.volatile import NOTHING, Known, Numbers, without_visit
-from crawldedup.recent import put_last
+from crawldedup.recent import RecentBytes, put_last, shortened
 from crawldedup.scope import Folder, folder_at, folder_of
 from crawldedup.urls import canonical_url
 
 _MOST_PAGES: Final = 4096
+_MOST_BYTES_OF_LOADS: Final = 8_000_000
 _MOST_VIEWS: Final = 3  # of a page
 _LONGEST_SHOWN: Final = 200  # letters of a folder in the log
 _log: Final = logging.getLogger(__name__)
@@ -47,6 +47,7 @@ _MOST_HOSTS: Final = 1000
 _MOST_FOLDERS: Final = 64  # of a host
 _MINUTES: Final = 600.0  # in seconds, between two answers
 _MOST_NOTE: Final = 1_000_000
+_MOST_READ: Final = 4 * _MOST_NOTE  # letters of a note; some take four bytes
 _MOST_OF_HOST: Final = 64_000  # bytes of a note, so that no host takes the room of all others
 _LONGEST_FOLDER: Final = 200  # letters
 # By such a path, a server may answer with a page of another folder.
@@ -92,8 +93,8 @@ class _Load:
     """The last load of a page."""
 
     at: float
-    numbers: Numbers | None
-    """None once the numbers of the page were evidence: a page is that once."""
+    numbers: bytes | None
+    """Packed; None once the numbers of the page were evidence: a page is that once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,9 @@ class _MarkedLoad:
     fingerprint: Fingerprint
 
 
-_NEVER: Final = _Load(-math.inf, {})
+_PACKED: Final = msgspec.msgpack.Encoder()
+_UNPACKED: Final = msgspec.msgpack.Decoder(Numbers)
+_NEVER: Final = _Load(-math.inf, _PACKED.encode({}))
 
 
 class HostKnowledge:
@@ -127,7 +130,7 @@ class HostKnowledge:
         self._lock = threading.Lock()
         self._hosts: _Hosts = {}
         self._texts = ChangingTexts()
-        self._loads: dict[str, _Load] = {}
+        self._loads: RecentBytes[_Load] = RecentBytes(_MOST_PAGES, _MOST_BYTES_OF_LOADS)
         self._marked: dict[str, _MarkedLoad] = {}
         self._views: dict[str, tuple[ViewOfPage, ...]] = {}
         self._values: dict[tuple[str, str, View], str] = {}
@@ -201,15 +204,16 @@ class HostKnowledge:
             return
         name, now = _name_without_visit(page), self._clock()
         with self._lock:
-            earlier = self._loads.get(name, _NEVER)
+            earlier = self._loads.get(name) or _NEVER
             if earlier.numbers is None:
                 return  # A page is evidence once.
+            before = _UNPACKED.decode(earlier.numbers)
             # Pages of other headings are not one, whatever their URLs say.
-            is_evidence = now - earlier.at <= _MINUTES and numbers.get(0) == earlier.numbers.get(0)
-            load = _Load(now, None if is_evidence else numbers)
-            put_last(self._loads, name, load, _MOST_PAGES)
+            is_evidence = now - earlier.at <= _MINUTES and numbers.get(0) == before.get(0)
+            packed = None if is_evidence else _PACKED.encode(numbers)
+            self._loads.put(name, _Load(now, packed), len(packed or b""))
             if is_evidence:
-                compare_loads(self._host(folder.host).lines, folder, numbers, earlier.numbers)
+                compare_loads(self._host(folder.host).lines, folder, numbers, before)
 
     def learn_marks(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
         """Compare the marks of a page with those of its last load, and of its last view.
@@ -245,7 +249,7 @@ class HostKnowledge:
         # What looks like a session or a referrer may name a content, until it is proved.
         is_visit = bool(address.views) and self._are_certain(address)
         views = () if is_visit else address.views
-        name = "&".join([address.path, *address.parameters, *map(str, views)])
+        name = shortened("&".join([address.path, *address.parameters, *map(str, views)]))
         load = _MarkedLoad(self._clock(), folder, fingerprint)
         earlier = self._marked.get(name)
         put_last(self._marked, name, load, _MOST_PAGES)
@@ -307,10 +311,9 @@ class HostKnowledge:
 
     def _note_value(self, address: Address, folder: Folder, view: View, *, recurs: bool) -> None:
         """Note at which path a value stands; with an empty text, that it recurs."""
-        key = _values_key(address, folder, view)
-        known = self._values.get(key, address.path)
-        is_elsewhere = recurs or known != address.path
-        put_last(self._values, key, "" if is_elsewhere else address.path, _MOST_PAGES)
+        key, path = _values_key(address, folder, view), shortened(address.path)
+        is_elsewhere = recurs or self._values.get(key, path) != path
+        put_last(self._values, key, "" if is_elsewhere else path, _MOST_PAGES)
 
     def _recurs(self, address: Address, folder: Folder, view: View) -> bool:
         """Return whether the value of a view stands at another address as well."""
@@ -334,9 +337,7 @@ class HostKnowledge:
 
         The note has the last hosts, in a megabyte at most.
         """
-        hosts: _Hosts = {}
-        with suppress(msgspec.MsgspecError):  # What is no such note is left alone.
-            hosts = msgspec.json.decode(noted or "{}", type=_Hosts)
+        hosts = _hosts_in(noted)
         with self._lock:
             for host, notes in hosts.items():
                 self._host(host).merge(notes)
@@ -348,13 +349,13 @@ class HostKnowledge:
 def _name_without_visit(page: Page) -> str:
     """Return what names a page, whoever loads it."""
     if page.identity is not None:
-        return f"{folder_of(page.url).host} {page.identity}"
-    return canonical_url(without_visit(page.url))
+        return shortened(f"{folder_of(page.url).host} {page.identity}")
+    return shortened(canonical_url(without_visit(page.url)))
 
 
 def _name_without_views(address: Address) -> str:
     """Return what names a page, in whatever view."""
-    return "&".join([address.path, *address.parameters])
+    return shortened("&".join([address.path, *address.parameters]))
 
 
 def _folder_without_views(address: Address) -> Folder:
@@ -365,7 +366,7 @@ def _folder_without_views(address: Address) -> Folder:
 
 def _values_key(address: Address, folder: Folder, view: View) -> tuple[str, str, View]:
     """Return where a value has to recur: on the site, or among the pages of one user."""
-    return address.site, folder.owner, view
+    return address.site, shortened(folder.owner), view._replace(value=shortened(view.value))
 
 
 def _paths_of(folder: Folder) -> list[str]:
@@ -383,6 +384,19 @@ def _is_own(url: str, folder: Folder) -> bool:
     if folder.is_common or len(folder.path) > _LONGEST_FOLDER:
         return False
     return _ANOTHERS_FOLDER.search(url.partition("?")[0]) is None
+
+
+def _hosts_in(noted: str) -> _Hosts:
+    """Return what a note says, or nothing if a crawler did not write it."""
+    if len(noted) > _MOST_READ:
+        return {}
+    try:
+        hosts = msgspec.json.decode(noted or "{}", type=_Hosts)
+        # Workers are told of the lines: no number may be longer than 64 bits.
+        _PACKED.encode(hosts)
+    except (msgspec.MsgspecError, OverflowError, RecursionError):
+        return {}
+    return hosts
 
 
 def _packed_note(hosts: _Hosts) -> str:

@@ -15,11 +15,12 @@ left out. If views of a page are proved that stand in two folders or on two host
 both. What a page says in its main text, and where its links lead, is never left out.
 """
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-import mmh3
 import msgspec
 
 from crawldedup.fingerprinting.bits import Fingerprint
@@ -46,6 +47,7 @@ _MOST_LOADS: Final = 64
 _MOST_KINDS: Final = 32  # of a folder
 _MOST_VALUES: Final = 128  # of a kind
 _COPY: Final = 0.9
+_WITNESS_BYTES: Final = 12
 
 
 class Changes(msgspec.Struct, array_like=True):
@@ -147,7 +149,8 @@ def _witness(content: ContentMarks, page: str) -> str:
 
 def _hash_of(page: str) -> str:
     """Return a short witness: addresses may be long, and notes are not."""
-    return f"{mmh3.hash64(page.encode('utf-8', 'replace'), signed=False)[0]:x}"
+    digest = hashlib.blake2b(page.encode("utf-8", "replace"), digest_size=_WITNESS_BYTES)
+    return base64.b64encode(digest.digest()).decode()
 
 
 def _compare_data(

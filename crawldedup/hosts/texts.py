@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from crawldedup.reading.volatile import without_visit
-from crawldedup.recent import put_last
+from crawldedup.recent import put_last, shortened
 from crawldedup.scope import folder_of, site_of
 from crawldedup.urls import canonical_url
 
@@ -26,7 +26,7 @@ class ChangingTexts:
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
         """Note the digests of a page without and with its volatile lines."""
-        page = canonical_url(without_visit(url))
+        page = shortened(canonical_url(without_visit(url)))
         if self._loads.get((text, page), full_text) != full_text:
             key = *_owner_of(url), text
             earlier = [*self._pages.get(key, ())][-_CHANGED:]

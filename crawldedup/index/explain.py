@@ -376,8 +376,9 @@ def compare(
             allowed = "a Page; a fingerprint alone does not tell what differs: give html or text"
             raise checks.refused("a page to compare", page, allowed)
     checked = Options.from_values({"key": 0, **options, "store": "memory://", "scope": "global"})
-    pair = _Pair(first, second, checked, hosts or HostKnowledge(volatile=False))
-    judged = pair.judge(Key(cast("bytes", checked.key) or b""))
+    key = Key(cast("bytes", checked.key) or b"")
+    pair = _Pair(first, second, checked, key, hosts or HostKnowledge(volatile=False))
+    judged = pair.judge(key)
     rule = judged.query.rule
     before, after = pair.contents
     return Comparison(
@@ -416,8 +417,11 @@ class _JudgedPair(NamedTuple):
 class _Pair:
     """Two pages that were read, to be compared in indexes of several keys."""
 
-    def __init__(self, first: Page, second: Page, options: Options, hosts: HostKnowledge) -> None:
+    def __init__(
+        self, first: Page, second: Page, options: Options, key: Key, hosts: HostKnowledge
+    ) -> None:
         self._pages = (first, second)
+        self._key = key  # what the lines that `hosts` knows are hashed with
         # Parameters that keep pages apart would hide how alike the texts are.
         parameters = options.distinguish_params
         options = replace(options, distinguish_params=None)
@@ -430,7 +434,7 @@ class _Pair:
     def _content_of(self, page: Page, hosts: HostKnowledge) -> PageContent:
         """Return the content of a page. The error for one that cannot be read names the page."""
         try:
-            return self._reader.content(page, hosts.known_at(page.url))
+            return self._reader.content(page, hosts.known_at(page.url), self._key)
         except PageError as error:
             if not page.url:
                 raise

@@ -141,7 +141,7 @@ class Judge:
         hosts = self._index.hosts
         if not isinstance(page, Page) or page.html is None:
             return self._reader.try_content(page)
-        content = self._reader.try_content(page, hosts.known_at(page.url))
+        content = self._reader.try_content(page, hosts.known_at(page.url), self._index.key)
         if isinstance(content, PageContent) and page.remember:
             # The next page of a batch is read before the marks of this one are known.
             hosts.learn_lines(page, content.numbers)

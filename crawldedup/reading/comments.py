@@ -12,16 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from crawldedup.reading.blocks import (
-    BOILERPLATE,
-    Blocks,
-    Label,
-    TextLine,
-    blocks_in,
-    is_number_of_reply,
-    kind_of,
-    label_of,
-)
+from crawldedup.reading.block_names import Label, is_number_of_reply, label_of
+from crawldedup.reading.blocks import BOILERPLATE, Blocks, TextLine, blocks_in, kind_of
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.mark_words import tells_when, without_digits, without_visits, words_of
 

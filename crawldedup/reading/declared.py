@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawldedup.marks.values import MOST_DATA
 from crawldedup.reading import mark_words
-from crawldedup.reading.blocks import BLOCKS, Blocks, kinds_of
+from crawldedup.reading.blocks import BLOCKS, Blocks, kinds_of, own_text
 from crawldedup.reading.labels import labeled_values
 from crawldedup.urls import TOKEN
 
@@ -106,7 +106,7 @@ def _declared(scripts: Sequence[LexborNode]) -> Values:
     for place, script in enumerate(scripts[:_MOST_SCRIPTS]):
         kind = script.attributes.get("type") or ""
         is_linked_data = "ld+json" in kind
-        content = script.text() or ""
+        content = own_text(script)
         letters += len(content)
         if letters > (_MOST_LINKED_DATA if is_linked_data else _MOST_STATE):
             return
@@ -122,7 +122,8 @@ def _properties(nodes: Sequence[LexborNode]) -> Values:
     for node in nodes[:_MOST_CONTROLS]:
         attributes = node.attributes
         value = attributes.get("content") or attributes.get("datetime") or node.text()
-        found.setdefault((attributes.get("itemprop") or "").lower(), set()).add(value.strip())
+        name = (attributes.get("itemprop") or "").lower()
+        found.setdefault(name, set()).add(value.strip()[:_LONGEST_VALUE])
     for name, values in found.items():
         if len(values) == 1 and (value := values.pop()):
             yield f"property {name}", value
@@ -192,7 +193,7 @@ def _chosen(controls: Sequence[LexborNode], blocks: Blocks) -> Values:
         holder: LexborNode | None = node
         value = node.attributes.get("value") or ""
         if node.tag == "option":
-            value = value or node.text()
+            value = value or node.text()[:_LONGEST_VALUE]
             holder = next((outer for outer in _around(node) if outer.tag == "select"), None)
         if holder is None:
             continue

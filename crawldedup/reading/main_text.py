@@ -22,12 +22,12 @@ import re
 from collections.abc import Set
 from typing import Final
 
+from crawldedup.reading.block_names import Label
 from crawldedup.reading.blocks import (
     BOILERPLATE,
     HEADINGS,
     HOLD_CONTENT,
     Blocks,
-    Label,
     kind_of,
     kinds_of,
     tags,

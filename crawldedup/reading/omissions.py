@@ -9,15 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from crawldedup.fingerprinting.tokenize import count_words
-from crawldedup.reading.blocks import (
-    BOILERPLATE,
-    BOILERPLATE_ROLES,
-    Blocks,
-    Label,
-    blocks_of,
-    label_of,
-    noise_word,
-)
+from crawldedup.reading.block_names import Label, label_of, noise_word
+from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, Blocks, blocks_of
 from crawldedup.reading.html import HtmlPage, tidy
 
 _LONGEST_EXCERPT: Final = 200

@@ -11,12 +11,11 @@ What is known of a page grows in three steps, and each has a value of its own:
    only the fingerprint needs.
 """
 
+import hashlib
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
-
-import mmh3
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
 from crawldedup.fingerprinting.anchors import paragraphs_of
@@ -42,6 +41,7 @@ from crawldedup.reading.volatile import (
     Numbers,
     changing_at,
     numbers_of,
+    without_repeated,
     without_volatile,
 )
 from crawldedup.urls import NO_LINKS, HeadLinks, claimed_url
@@ -134,7 +134,7 @@ class PageReader:
         if self._extractor.version:
             extractor += f"-{self._extractor.version}"
         if areas := self._options.content:
-            extractor += f"+{mmh3.hash(repr(areas), signed=False):08x}"
+            extractor += f"+{hashlib.blake2b(repr(areas).encode(), digest_size=8).hexdigest()}"
         return f"{extractor}/{TEXT_PROFILE}.{self._options.distinguish}/{PROFILE}"
 
     def read_page(self, page: Page, key: Key = NO_KEY, known: Known = NOTHING) -> ReadPage:
@@ -150,7 +150,7 @@ class PageReader:
         """
         if page.fingerprint is not None:
             return ReadPage(page.fingerprint)
-        content = self.content(page, known)
+        content = self.content(page, known, key)
         (fingerprint,) = self.fingerprints([content], key)
         return ReadPage.of(content, fingerprint)
 
@@ -162,13 +162,18 @@ class PageReader:
         """
         if page.fingerprint is not None:
             return ReadPage(page.fingerprint)
-        content = self.content(page, known)
+        content = self.content(page, known, key)
         (fingerprint,) = self.fingerprints([content], key)
         read = ReadPage.of(content, fingerprint)
         return replace(read, omissions=self.omissions(page, content))
 
-    def content(self, page: Page, known: Known = NOTHING) -> PageContent:
+    def content(self, page: Page, known: Known = NOTHING, key: Key = NO_KEY) -> PageContent:
         """Return the content of a page of HTML or text, without its `known` volatile lines.
+
+        Args:
+            page: The page.
+            known: The volatile lines that are known at the page's host.
+            key: The key of the index, which lines are hashed with.
 
         Raises:
             PageError: The page cannot be read.
@@ -192,13 +197,13 @@ class PageReader:
             carries_view=carries_view(page.url, page_text.source),
         )
         if options.volatile is True:
-            content = _with_numbers(content, page_text.source.headings)
+            content = _with_numbers(content, page_text.source.headings, key)
         if known:
             changing = changing_at(
                 known, page.url, claimed_url(page.url, content.links) or page.url
             )
             if changing:
-                content = _without_changing(content, changing, page_text.source.headings)
+                content = _without_changing(content, changing, page_text.source.headings, key)
         content = self._with_marks(page, content, page_text)
         shell = shell_of(page_text.source, page_text.compared, page.url)
         return content if shell is None else _of_shell(content, shell)
@@ -252,7 +257,7 @@ class PageReader:
             marks = _of_seen(marks).without(ignored_at(self._options.ignore_marks, page.url))
         return PageContent(tidied, marks=marks)
 
-    def try_content(self, page: object, known: Known = NOTHING) -> Content:
+    def try_content(self, page: object, known: Known = NOTHING, key: Key = NO_KEY) -> Content:
         """Return the content of a page as `content` does, or the error if it cannot be read.
 
         A page that was given as a fingerprint has no other content.
@@ -267,7 +272,7 @@ class PageReader:
         if page.fingerprint is not None:
             return page.fingerprint
         try:
-            return self.content(page, known)
+            return self.content(page, known, key)
         except PageError as error:
             return error
 
@@ -344,28 +349,34 @@ def _of_shell(content: PageContent, shell: Shell) -> PageContent:
     return replace(content, marks=marks, full=full, by_url=True)
 
 
-def _with_numbers(content: PageContent, headings: Collection[str]) -> PageContent:
-    """Note the numbers of the lines that may change with every load."""
+def _lines_of(content: PageContent) -> list[str]:
+    """Return all lines of a page."""
     lines = content.text.split("\n")
     if content.whole is not None:
         lines += content.whole.split("\n")
-    return replace(content, numbers=numbers_of(lines, headings))
+    return lines
+
+
+def _with_numbers(content: PageContent, headings: Collection[str], key: Key) -> PageContent:
+    """Note the numbers of the lines that may change with every load."""
+    return replace(content, numbers=numbers_of(_lines_of(content), headings, key))
 
 
 def _without_changing(
-    content: PageContent, changing: Changing, headings: Collection[str]
+    content: PageContent, changing: Changing, headings: Collection[str], key: Key
 ) -> PageContent:
     """Leave out the numbers that are known to change with every load.
 
     The content with all its numbers stays in `full`.
     """
-    text, lines = without_volatile(content.text, changing, headings)
+    changing = without_repeated(changing, _lines_of(content), headings, key)
+    text, lines = without_volatile(content.text, changing, headings, key)
     whole, core = content.whole, content.core
     lines_of_whole: list[str] = []
     if whole is not None:
-        whole, lines_of_whole = without_volatile(whole, changing, headings)
+        whole, lines_of_whole = without_volatile(whole, changing, headings, key)
     if core is not None:
-        core, _ = without_volatile(core, changing, headings)
+        core, _ = without_volatile(core, changing, headings, key)
     left_out = tuple(dict.fromkeys([*lines, *lines_of_whole]))
     return replace(
         content,

@@ -36,7 +36,7 @@ from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.marks.address import Address
 from crawldedup.marks.values import MOST_DATA, ShownMarks
 from crawldedup.reading import shell_words
-from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_of, kind_of
+from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_of, kind_of, own_text
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.mark_words import words_of
 from crawldedup.reading.shell_elements import Elements, elements_of, is_called
@@ -294,7 +294,7 @@ def _asks_for_scripts(page: HtmlPage) -> bool:
     if len(notes) > _MOST_NOTES:
         return False
     for node in notes:
-        markup = (node.text() or "")[: _LONGEST_NOSCRIPT + 1]
+        markup = own_text(node)[: _LONGEST_NOSCRIPT + 1]
         text = _TAG.sub(" ", _INNER_PROGRAM.sub(" ", markup))
         if not _LETTER.search(text):
             continue
@@ -315,7 +315,7 @@ def _has_program(page: HtmlPage, ids: set[str]) -> bool:
         is_module = attributes.get("type") == "module" and not source
         if is_module or (source and not shell_words.OF_OTHERS.search(source[:_LONGEST_ATTRIBUTE])):
             return True
-    programs = [node.text() or "" for node in page.tree.css(_PROGRAM)[:_MOST_PARTS]]
+    programs = [own_text(node) for node in page.tree.css(_PROGRAM)[:_MOST_PARTS]]
     return not ids.isdisjoint(_QUOTED.findall("\n".join(programs)[:_LONGEST_PROGRAMS]))
 
 

@@ -23,6 +23,7 @@ from crawldedup.reading.blocks import (
     BOILERPLATE_ROLES,
     BOILERPLATE_TAGS,
     blocks_of,
+    own_text,
     tags,
 )
 from crawldedup.reading.html import HtmlPage
@@ -175,11 +176,11 @@ class _Elements:
         for element in elements[:_MOST_ELEMENTS]:
             tag = element.tag or ""
             if tag == "script":
-                program = element.text() or ""
+                program = own_text(element)
                 is_data = "json" in (element.attributes.get("type") or "")
                 yield _Part(program, program if is_data else "")
             elif tag == "style":
-                addresses = addresses_in_style(element.text() or "")
+                addresses = addresses_in_style(own_text(element))
                 yield from map(_address, filter(is_media_file, addresses))
             elif tag == "meta":
                 yield from _of_meta(element.attributes)

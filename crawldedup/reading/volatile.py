@@ -8,18 +8,17 @@ content.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Final
 
-import mmh3
-
+from crawldedup.key import NO_KEY, Key
 from crawldedup.scope import folder_of
 from crawldedup.urls import TOKEN
 
 Numbers = dict[int, tuple[int, ...]]
 """The hashes of the numbers in each line that may change, by the hash of the line without them;
-under 0, that of the headings."""
+under 0, that of the headings. Hashes are made with the key of the index."""
 
 Changing = dict[int, tuple[int, ...]]
 """Which numbers of a line change where a page stands, by the hash of the line without them."""
@@ -38,6 +37,10 @@ EVERYWHERE: Final = "*"
 MOST_LINES: Final = 64
 """The most lines that are looked at on a page, and that are learned of a host."""
 
+_MOST_NUMBERS: Final = 8
+"""The numbers of a line that may prove volatile: the first ones. Others are always compared."""
+
+_NUMBER_BITS: Final = 32
 _LONGEST: Final = 200  # letters of a line
 _MOST_SHARE: Final = 0.8  # of a text that is left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -51,22 +54,48 @@ _VISIT: Final = re.compile(
 )
 
 
-def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
+def numbers_of(lines: Iterable[str], headings: Collection[str] = (), key: Key = NO_KEY) -> Numbers:
     """Hash the numbers of each line that may prove volatile.
 
     Lines that differ in their numbers alone are left out.
     """
-    kinds = defaultdict(list)
-    for line in dict.fromkeys(lines):
-        kinds[_name_of(line, headings)].append(line)
     numbers: Numbers = {}
-    for name, alike in kinds.items():
-        if name and len(alike) == 1 and len(numbers) < MOST_LINES:
-            found = _NUMBER.findall(alike[0])
-            numbers[name] = tuple([mmh3.hash(number) for number in found])
+    for name, alike in _kinds_of(lines, headings, key).items():
+        if len(alike) == 1 and len(numbers) < MOST_LINES:
+            found = _NUMBER.findall(alike[0])[:_MOST_NUMBERS]
+            numbers[name] = tuple([_hash_of(number, "number", key) for number in found])
     if numbers:
-        numbers[0] = (mmh3.hash("\n".join(sorted(headings))),)
+        numbers[0] = (_hash_of("\n".join(sorted(headings)), "headings", key),)
     return numbers
+
+
+def without_repeated(
+    known: Changing, lines: Iterable[str], headings: Collection[str] = (), key: Key = NO_KEY
+) -> Changing:
+    """Return the known lines except those of a kind that a page has several times.
+
+    A table, say, has such lines, and its numbers are content.
+
+    Args:
+        known: What is known of the lines of the page.
+        lines: All lines of the page.
+        headings: Its headings, which are always compared.
+        key: The key of the index.
+    """
+    kinds = _kinds_of(lines, headings, key)
+    return {name: numbers for name, numbers in known.items() if len(kinds.get(name, ())) < 2}
+
+
+def _kinds_of(
+    lines: Iterable[str], headings: Collection[str], key: Key
+) -> Mapping[int, Sequence[str]]:
+    """Return the different lines that may change, by the hash of a line without its numbers."""
+    kinds: defaultdict[int, list[str]] = defaultdict(list)
+    for line in dict.fromkeys(lines):
+        name = _name_of(line, headings, key)
+        if name:
+            kinds[name].append(line)
+    return kinds
 
 
 def in_folder(path: str) -> str:
@@ -100,23 +129,23 @@ def changing_at(known: Known, *urls: str) -> Changing:
 
 
 def without_volatile(
-    text: str, known: Changing, headings: Collection[str] = ()
+    text: str, known: Changing, headings: Collection[str] = (), key: Key = NO_KEY
 ) -> tuple[str, list[str]]:
     """Return a text without its volatile parts, and the lines that had them.
 
     A text is returned whole if they are much of it.
     """
     lines = text.split("\n")
-    kept = [rest_of(line, known, headings) for line in lines]
+    kept = [rest_of(line, known, headings, key) for line in lines]
     left_out = [line for line, rest in zip(lines, kept, strict=True) if rest != line]
     if not left_out or sum(map(len, left_out)) > _MOST_SHARE * len(text):
         return text, []
     return "\n".join(filter(None, kept)), left_out
 
 
-def rest_of(line: str, known: Changing, headings: Collection[str] = ()) -> str:
+def rest_of(line: str, known: Changing, headings: Collection[str] = (), key: Key = NO_KEY) -> str:
     """Return a line without its numbers that are known to change, or "" if all are."""
-    changing = known.get(_name_of(line, headings))
+    changing = known.get(_name_of(line, headings, key))
     if changing is None:
         return line
     place = count()
@@ -134,7 +163,7 @@ def without_visit(url: str) -> str:
     return _VISIT.sub("", url)
 
 
-def _name_of(line: str, headings: Collection[str]) -> int:
+def _name_of(line: str, headings: Collection[str], key: Key) -> int:
     """Return the hash of a line without its numbers; 0 for a line that is always compared."""
     if len(line) > _LONGEST or not _NUMBER.search(line):
         return 0
@@ -142,4 +171,9 @@ def _name_of(line: str, headings: Collection[str]) -> int:
     others, in_numbers = len(shape) - numbers - shape.count(" "), len(line) - len(shape) + numbers
     if others <= in_numbers or line in headings or _CURRENCY.search(shape):
         return 0
-    return int(mmh3.hash64(shape, signed=False)[0])
+    return key.number(shape.encode("utf-8", "replace"), "line")
+
+
+def _hash_of(text: str, purpose: str, key: Key) -> int:
+    """Return 32 bits that are compared between two loads of one page alone."""
+    return key.number(text.encode("utf-8", "replace"), purpose) >> 64 - _NUMBER_BITS

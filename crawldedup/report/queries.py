@@ -64,6 +64,7 @@ _MOST_STEPS: Final = 60
 _MOST_STEPS_OF_CHAINS: Final = (
     20  # Of a million pages. Journals of several processes may have rings.
 )
+_MAGIC: Final = re.compile(r"[*?\[]")
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 
@@ -127,7 +128,9 @@ class Database(AbstractContextManager["Database"]):
             [str(journal.path) for journal in journals],
             [journal.started - start for journal in journals],
         )
-        self.rows("make_lines", files=paths, offsets=offsets)
+        # DuckDB takes each path for a pattern.
+        patterns = [_MAGIC.sub(r"[\g<0>]", path) for path in paths]
+        self.rows("make_lines", files=patterns, names=paths, offsets=offsets)
         self.rows("make_views")
         return int(self.row("unread_lines")["lines"])
 

@@ -5,6 +5,7 @@ differ, or by the shingles that they have in common. One pass over the pages in 
 which are kept: those that are no duplicates of a kept one.
 """
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple, Self
 
-import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
@@ -104,7 +104,7 @@ class PageRow(NamedTuple):
         if not self.marks:
             return digest
         shown = digest.to_bytes(8, "big") + self.fingerprint.marks
-        return mmh3.hash64(shown, signed=False)[0]
+        return int.from_bytes(hashlib.blake2b(shown, digest_size=8).digest(), "big")
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,6 +345,13 @@ def _write_text(form: str, decided: _Decided, out: BinaryIO) -> None:
 
 def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
     pa = feeds.pyarrow_for(path)
+    try:
+        _write_batches(decided, out, pa)
+    except pa.ArrowException as error:
+        raise ConfigurationError(f"{path} cannot be written: {error}") from error
+
+
+def _write_batches(decided: _Decided, out: BinaryIO, pa: Any) -> None:
     first = list(islice(decided, 1))
     schema = first[0][0].head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:

@@ -4,6 +4,7 @@ the last whole.
 
 import asyncio
 import fcntl
+import hashlib
 import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final, NamedTuple
 
-import mmh3
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +127,7 @@ class ScanFolder:
         step = Step(place, pages, Counter(self.step.skipped) + Counter(skipped))
         if step != self.step:
             content = msgspec.msgpack.encode((step, columns))
-            self._part(self._count).write_bytes(mmh3.hash_bytes(content) + content)
+            self._part(self._count).write_bytes(_digest_of(content) + content)
             self._count, self.step = self._count + 1, step
 
     def pages(self) -> tuple[Columns, Lists]:
@@ -149,15 +149,49 @@ class ScanFolder:
         return Columns(**arrays, shingles=shingles, marks=marks), urls
 
     def _whole_parts(self) -> Iterator[tuple[Step, list[Packed]]]:
+        pages = 0
         for number in count():
             part = self._part(number).read_bytes() if self._part(number).exists() else b""
             digest, content = part[:_DIGEST_BYTES], part[_DIGEST_BYTES:]
-            if not content or mmh3.hash_bytes(content) != digest:
+            if not content or _digest_of(content) != digest:
                 return
-            yield msgspec.msgpack.decode(content, type=tuple[Step, list[Packed]])
+            try:
+                step, columns = msgspec.msgpack.decode(content, type=tuple[Step, list[Packed]])
+                pages += sum([_pages_in(packed) for packed in columns])
+                if step.pages != pages or not all(map(str.isprintable, step.skipped)):
+                    raise ValueError("its figures do not fit")
+            except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
+                raise ConfigurationError(
+                    f"{printable(str(self._part(number)))} was written by no scan of this version: "
+                    "remove it, and all parts of a higher number"
+                ) from error
+            yield step, columns
 
     def _part(self, number: int) -> Path:
         return self.path / f"{number:06}.part"
+
+
+def _pages_in(packed: Packed) -> int:
+    """Return how many pages columns have.
+
+    Raises:
+        ValueError: Columns have other lengths.
+        LookupError: One is missing.
+    """
+    pages = len(packed["thin"])
+    sizes = {name: pages * kind.itemsize for name, kind in LAYOUT.items()}
+    for name in ("shingle", "mark", "url"):
+        counts = np.frombuffer(packed[f"{name}_sizes"], KINDS[f"{name}_sizes"])
+        sizes[f"{name}_sizes"] = pages * counts.itemsize
+        sizes[f"{name}s"] = int(counts.sum(dtype=np.uint64)) * KINDS[f"{name}s"].itemsize
+    if any(len(packed[name]) != size for name, size in sizes.items()):
+        raise ValueError("its columns have other lengths")
+    return pages
+
+
+def _digest_of(content: bytes) -> bytes:
+    """Return what a part that was not written to its end does not begin with."""
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
 
 
 def _mapped(file: BinaryIO, kind: np.dtype[Any]) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 was found.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -16,7 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
-import mmh3
 import numpy as np
 
 from crawldedup import checks
@@ -129,7 +129,7 @@ def version_of_files(names: Iterable[str]) -> str:
     )
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
     told = json.dumps([(str(path), status.st_size, status.st_mtime_ns) for path, status in files])
-    return f"{mmh3.hash128(told.encode()):032x}"
+    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@
    checks the fingerprints of all pages that are waiting.
 3. `outcomes.decide` turns the verdict into an `Outcome`. `deliveries.Deliveries` keeps track of the
    page until the spider is done with it.
-4. `walls.Walls` checks whether the site sends one page in place of many.
+4. `walls.Walls` checks whether the site sends one page in place of many, and `wall_checks` whether
+   it does so in place of earlier pages, too.
 5. `stats` and `crawl_journal` record the outcome, and `signals` announce it.
 6. The page is dropped, marked or returned.
 
@@ -68,10 +69,11 @@ from crawldedup.scrapy_plugin.shells import ShellWarnings
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.unmet_hosts import UnmetHosts
+from crawldedup.scrapy_plugin.wall_checks import WallCheck, WallGuard
 from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
 from crawldedup.text import printable
-from crawldedup.verdict import Kind, Verdict, describe, mark_of_sibling
+from crawldedup.verdict import Kind, Verdict, describe, is_hardly_apart, mark_of_sibling
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _RELOAD_KEY: Final = "_crawldedup_reload"
@@ -126,7 +128,7 @@ class DedupMiddleware:
         self._walls = Walls()
         self._shells = ShellWarnings(crawler)
         self._unmet_hosts = UnmetHosts(options.ignore_marks)
-        self._closed: set[str] = set()  # Sites that are asked for nothing more.
+        self._guard = WallGuard(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -207,12 +209,12 @@ class DedupMiddleware:
 
     def spider_idle(self) -> None:
         """End a crawl of which walls are all that is left. Raises CloseSpider."""
-        if self._closed and self._closed >= self._walls.sites.keys():
+        if self._guard.closed and self._guard.closed >= self._walls.sites.keys():
             raise CloseSpider("crawldedup_wall")
 
     def process_request(self, request: Request) -> None:
         """Let a request pass. Raises IgnoreRequest for one to a site that answers with a wall."""
-        if self._closed and site_of(request.url) in self._closed:
+        if self._guard.closed and site_of(request.url) in self._guard.closed:
             self._stats.count("walls/ignored")
             raise IgnoreRequest("its site answers with a wall, and CRAWLDEDUP_WALL is 'close'")
 
@@ -226,6 +228,8 @@ class DedupMiddleware:
         request.meta.pop(DROP_ITEMS_KEY, None)
         if request.meta.get(_RELOAD_KEY):
             await self._learn_from(request, response)
+        if check := self._guard.check_of(request):
+            await self._compare_with_wall(request, response, check)
         try:
             if reason := reason_to_skip(request, response, self._options.deny):
                 self._stats.count(f"skipped/{reason}")
@@ -243,7 +247,7 @@ class DedupMiddleware:
             self.journal.unchecked(request, response, *self._stats.failed(response.url, error))
             self._shells.note(request, response.url, error)
             return response
-        await self._look_for_a_wall(judged)
+        await self._look_for_a_wall(request, judged)
         await self._record(request, response, judged, outcome)
         self._load_again(request, judged.read)
         return await self._carry_out(request, response, judged.verdict, outcome)
@@ -354,22 +358,24 @@ class DedupMiddleware:
         for page in self._deliveries.pop_delivered():
             self._dedup.deliver(page.url, identity=page.identity, scope_key=page.scope_key)
 
-    async def _look_for_a_wall(self, judged: Judged) -> None:
-        """Say once of each wall what is suspected, and with "close" ask for no more of its site."""
+    async def _look_for_a_wall(self, request: Request, judged: Judged) -> None:
+        """Say once of each wall what is suspected, and with "close" see whether to go on."""
         verdict, action = judged.verdict, self._options.wall
         if action == "ignore":
             return
         suspicion = self._walls.add(verdict, judged.read.fingerprint.digest)
         if suspicion is None:
+            if action == "close" and verdict.kind is Kind.NEW and not is_hardly_apart(verdict):
+                self._guard.note_content(request, verdict.url)
             return
         self._stats.count("walls/suspected")
         original, share, window = suspicion
         consequence = "goes on"
         # Pages that are kept may be contents: nothing is lost for a suspicion.
         if action == "close" and (verdict.is_duplicate or verdict.kind is Kind.REVISIT):
-            site = site_of(verdict.url)
-            self._closed.add(site)
-            consequence = f"asks for no more of {site}"
+            consequence = self._guard.suspect(
+                site_of(verdict.url), original, judged.read.fingerprint
+            )
         message = (
             f"{round(share * window)} of the last {window} pages read like "
             f"{printable(original)}. Is it a login form, a ban, a soft 404 or a consent page? "
@@ -380,6 +386,18 @@ class DedupMiddleware:
         await signals.send(
             signals.wall_suspected, self._crawler, original=original, share=share, window=window
         )
+
+    async def _compare_with_wall(
+        self, request: Request, response: Response, check: WallCheck
+    ) -> None:
+        """Compare the new answer of an earlier page with the wall.
+
+        Raises IgnoreRequest: no spider has asked for it.
+        """
+        with suppress(Exception):
+            page = replace(self._page_of(request, response, self._options), remember=False)
+            check.add((await self._dedup.judge(page)).read.fingerprint)
+        raise IgnoreRequest("loaded again to see whether a wall stands in its place")
 
     async def _record(
         self, request: Request, response: Response, judged: Judged, outcome: Outcome

@@ -102,7 +102,7 @@ def check_sites(name: str, value: Any) -> frozenset[str]:
     names = filter(str.strip, value.split(",")) if isinstance(value, str) else value
     try:
         sites = frozenset(site_of(each if "//" in each else f"//{each.strip()}") for each in names)
-    except TypeError:
+    except (TypeError, AttributeError):
         sites = frozenset([""])
     if any(not site or re.search(r"[\s@?#]", site) for site in sites):
         raise checks.refused(

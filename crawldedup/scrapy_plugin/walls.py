@@ -12,7 +12,7 @@ from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 # before all of a site, and before each third page. Honest pages of one template stay below: of a
 # calendar, 35 of 100 and 123 of 500.
 WINDOWS: Final = ((100, 0.6), (500, 0.3))
-MOST_SUSPECTED: Final = 100  # originals in one crawl
+MOST_SUSPECTED: Final = 20  # originals of a site, so that no site uses up those of another
 _MOST_SITES: Final = 100  # are watched
 _MOST_KEPT: Final = 10_000  # pages of which it is known what they are like
 
@@ -40,7 +40,7 @@ class Walls:
 
     def __init__(self) -> None:
         self.sites: dict[str, deque[tuple[int, int]]] = {}
-        self._suspected: set[int] = set()
+        self._suspected: dict[str, set[int]] = {}
         # The URLs of the pages that later ones count as copies of, by hashes of the URLs of those.
         # What was needed last comes last.
         self._first_ones: dict[int, str] = {}
@@ -63,13 +63,15 @@ class Walls:
         recent.appendleft((key, hash(verdict.url)))
         if first is None and not is_revisit:
             return None
-        if key in self._suspected or len(self._suspected) == MOST_SUSPECTED:
+        suspected = self._suspected.get(site, set())
+        if key in suspected or len(suspected) == MOST_SUSPECTED:
             return None
         for size, share in WINDOWS:
             pages = min(size, len(recent))
             urls = {url for of_page, url in islice(recent, pages) if of_page == key}
             if len(urls) >= share * size:
-                self._suspected.add(key)
+                suspected.add(key)
+                put_last(self._suspected, site, suspected, _MOST_SITES)
                 return Suspicion(first or verdict.url, len(urls) / pages, pages)
         return None
 

@@ -11,7 +11,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -62,12 +63,12 @@ INDEX_PAGES: Final = Gauge(
 
 def make_app() -> "Edge":
     """Return the application, with the settings and the session that the parent process left."""
-    values, session = json.loads(os.environ[VARIABLE])
+    values, session, tokens = json.loads(Path(os.environ[VARIABLE]).read_text("utf-8"))
     settings = ServiceSettings(**values)
     log_to_stderr(settings.log_level)
     if parent := multiprocessing.parent_process():
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    return Edge(settings, CrawlSession(*session))
+    return Edge(settings, CrawlSession(*session), tokens)
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
@@ -91,10 +92,16 @@ class Edge:
     and logs.
     """
 
-    def __init__(self, settings: ServiceSettings, session: CrawlSession | None = None) -> None:
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        session: CrawlSession | None = None,
+        tokens: Sequence[str] | None = None,
+    ) -> None:
         self._settings = settings
         self._session = session  # without one that is shared, it works as a crawler of its own
-        self._tokens = [token.encode() for token in settings.tokens]
+        tokens = settings.tokens if tokens is None else tokens
+        self._tokens = [token.encode() for token in tokens]
         self._dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
         # Three pages of HTML that one reader gives back: clients go on meanwhile.
         self._dedup.gathering_seconds = 0.015
@@ -167,6 +174,10 @@ class Edge:
 
     def _check_sender(self, scope: Scope, headers: Mapping[bytes, bytes], route: Route) -> None:
         """Raise ProblemError for a request that nobody may send, or not this client."""
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # A proxy that goes by the length would take the rest for the next request.
+            detail = "give either Content-Length or Transfer-Encoding, not both"
+            raise ProblemError("invalid", 400, detail, headers=_CLOSE)
         if route.is_open:
             return
         if not self._tokens:

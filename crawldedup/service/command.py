@@ -22,6 +22,7 @@ from crawldedup.commands.command import (
     INDEX_OPTIONS,
     PARAGRAPH_OPTIONS,
     PROFILE_OPTIONS,
+    STORE_VARIABLE,
     Command,
     checked_options,
 )
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
 
 TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
-VARIABLE: Final = "CRAWLDEDUP_SERVICE"  # by which worker processes get their settings and session
+# By which worker processes find the file with their settings, session and tokens.
+VARIABLE: Final = "CRAWLDEDUP_SERVICE"
 _SHORTEST_TOKEN: Final = 16
 _MOST_HEAD: Final = (
     64 << 10
@@ -142,7 +144,7 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
             time.sleep(2)
     # All processes share a session, and so count as one crawler.
-    os.environ[VARIABLE] = json.dumps([asdict(settings), astuple(dedup.session)])
+    shared = json.dumps([asdict(settings), astuple(dedup.session), settings.tokens])
     fields = {
         "address": f"{settings.host}:{settings.port}",
         "index": repr(dedup),
@@ -150,6 +152,14 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     }
     _log.info("serves", extra={"fields": fields})
     with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
+        # Any program of the same user can read the environment of a process, and so the password of
+        # the store. Processes get the name of a file, and no variable that holds a secret.
+        file = Path(folder) / "service.json"
+        file.touch(0o600)
+        file.write_text(shared, "utf-8")
+        os.environ[VARIABLE] = str(file)
+        for name in (TOKEN_VARIABLE, STORE_VARIABLE):
+            os.environ.pop(name, None)
         if settings.workers > 1:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         uvicorn.run(

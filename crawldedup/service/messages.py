@@ -1,25 +1,29 @@
 """What clients send: the types of request bodies, and how a body is decoded and checked."""
 
-import json
+import codecs
 import re
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypedDict, TypeVar
 from urllib.parse import parse_qsl
 
-from msgspec import Meta, Struct, convert, structs
+from msgspec import Meta, Struct, ValidationError, convert, structs
+from msgspec.json import decode
 
 from crawldedup import wire
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError
+from crawldedup.fingerprinting.anchors import Paragraph
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.page import Page
 from crawldedup.service.problems import ProblemError
 from crawldedup.service.routes import JSON, Scope
+from crawldedup.urls import HeadLinks
 
 T = TypeVar("T")
 
 LONGEST_NAME: Final = 8_192
 MOST_PAGES: Final = 1_000  # of one request
 _CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([\w.:-]+)', re.IGNORECASE)
+_BROKEN_JSON: Final = "; it must be UTF-8, without half of a surrogate pair"
 _UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
 
 Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
@@ -27,6 +31,34 @@ Url = Annotated[
     Name,
     Meta(description="The URL of the page, which may be empty where nothing depends on it."),
 ]
+
+
+class SentFullFingerprint(TypedDict, total=False):
+    """A fingerprint in the form that `wire.plain` gives it.
+
+    Each value has a type, so that whatever else stands in a body is refused while it is decoded,
+    before it takes any time or memory.
+    """
+
+    search: str
+    search_weights: str
+    verify: str
+    verify_weights: str
+    digest: str
+    words: int
+    thin: bool
+    marks: str
+    links: HeadLinks
+    key_id: str
+    packed_text: str
+    paragraphs: list[Paragraph]
+    full: None
+
+
+class SentFingerprint(SentFullFingerprint, total=False):
+    """A fingerprint in the form that `wire.plain` gives it, which may hold another one."""
+
+    full: SentFullFingerprint | None  # type: ignore[misc]
 
 
 class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -48,7 +80,7 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     fingerprint: Annotated[
-        dict[str, Any] | None,
+        SentFingerprint | None,
         Meta(description="In Python: `wire.plain` of a fingerprint made with the index's key."),
     ] = None
 
@@ -186,13 +218,16 @@ def sent_in(scope: Scope, body: bytes, kind: type[T]) -> T:
     value: Any = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     try:
         if media_type == JSON:
-            value = json.loads(body)
-        elif media_type == "text/html":
+            return decode(body.removeprefix(codecs.BOM_UTF8), type=kind)
+        if media_type == "text/html":
             value |= {"html_base64": body, "encoding": charset and charset[1]}
         else:
             value["text"] = body.decode(charset[1] if charset else "utf-8")
+    except ValidationError as error:
+        raise _refused(error) from None
     except (ValueError, LookupError, RecursionError) as error:
-        raise ConfigurationError(f"the body is not {content_type[:80]}: {error}") from None
+        hint = _BROKEN_JSON if media_type == JSON else ""
+        raise ConfigurationError(f"the body is not {content_type[:80]}: {error}{hint}") from None
     return converted(value, kind)
 
 
@@ -205,6 +240,11 @@ def converted(value: Any, kind: type[T]) -> T:
     try:
         return convert(value, kind)
     except ValueError as error:
-        unknown = _UNKNOWN.search(str(error))
-        hint = did_you_mean(unknown[1], SentPage.__struct_fields__) if unknown else ""
-        raise ConfigurationError(f"{str(error)[:300]}{hint}") from None
+        raise _refused(error) from None
+
+
+def _refused(error: Exception) -> ConfigurationError:
+    """Return the error for a value that is not of its type."""
+    unknown = _UNKNOWN.search(str(error))
+    hint = did_you_mean(unknown[1], SentPage.__struct_fields__) if unknown else ""
+    return ConfigurationError(f"{str(error)[:300]}{hint}")

@@ -154,8 +154,19 @@ def _schemas(descriptions: dict[str, dict[str, str]]) -> dict[str, Schema]:
         schema["required"] = list(schema["properties"])
     for schema in schemas.values():
         schema["description"] = _one_line(schema.get("description", "").partition("\n\n")[0])
+    _leave_out_fingerprints(schemas)
     schemas["KnownPage"]["oneOf"] = [{"required": ["url"]}, {"required": ["fingerprint"]}]
     return schemas
+
+
+def _leave_out_fingerprints(schemas: dict[str, Schema]) -> None:
+    """Show a fingerprint as an object, since no client makes or reads one by itself."""
+    for schema in list(schemas.values()):
+        sent = schema.get("properties", {}).get("fingerprint")
+        if sent:
+            sent["anyOf"] = [{"type": "object"}, {"type": "null"}]
+    for name in [name for name in schemas if name.endswith("Fingerprint")]:
+        del schemas[name]
 
 
 def _schemas_of_properties(answer_type: type) -> dict[str, Schema]:

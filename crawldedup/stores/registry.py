@@ -37,6 +37,7 @@ BUILT_IN: Final = {
     "redis+sentinel": "crawldedup.stores.redis.store:RedisStore",
     "redis+cluster": "crawldedup.stores.redis.cluster:RedisClusterStore",
 }
+_SCHEMES_OF_PATHS: Final = frozenset(["sqlite", "unix"])
 _ANY_LAYOUT: Final = Layout("", "", (), 0)
 # What a class must have to be a store.
 _MEMBERS: Final = (
@@ -217,7 +218,12 @@ def _origin(entry_point: EntryPoint) -> str:
 def shown_url(url: str) -> str:
     """Return a store URL without its password, for messages."""
     scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
-    # A password may hold an @ or a / that should have been escaped. What begins with / is a path.
-    credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
+    if not separator:
+        # It may be a URL with a slip in its scheme.
+        _, at, place = scheme.rpartition("@")
+        return f"***@{place}" if at else scheme
+    # A password may hold an @ or a / that should have been escaped.
+    is_path = rest.startswith("/") and scheme.strip().lower() in _SCHEMES_OF_PATHS
+    credentials, at, place = ("", "", rest) if is_path else rest.rpartition("@")
     user, colon, _ = credentials.partition(":")
     return f"{scheme}{separator}{user if colon else ''}{colon}{'***@' if at else ''}{place}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from scrapy.linkextractors import LinkExtractor
 
 from crawldedup.advice.export import export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import Address, Predictor, Rule, RuleBook, read_rules
+from crawldedup.advice.rules import Address, Predictor, Rule, RuleBook, Step, read_rules
 from crawldedup.errors import ConfigurationError
 from tests.advice.known_site import Seen, known_site, pages_of, verdicts
 
@@ -223,3 +224,55 @@ def test_the_few_pages_with_a_content_of_their_own_are_left_alone(tmp_path: Path
     process = discarding(tmp_path, made)
     assert process(f"{E}/p/3-3?ref=b") == f"{E}/p/3-3?ref=b"
     assert process(f"{E}/p/4-3?ref=b") == f"{E}/p/4-3"
+
+
+def lost_stories(number: int, seed: int, *, copies: int = 1, is_trusted: bool = False) -> int:
+    """How many stories a crawl never asks for, where a user has linked to copies of the first one.
+
+    The rule takes all of them for one page, since it holds for the rest of the site.
+    """
+    home = Address("http://a.example", "/story", ())
+    confirmed = frozenset([home.digest()] if is_trusted else [])
+    rule = Rule(
+        "query", home.origin, "ref", folders=frozenset({"/"}), copies=40, confirmed=confirmed
+    )
+    predictor: Predictor[str] = Predictor([rule])
+    urls = [f"{home.url()}?ref={story}" for story in range(2, number + 2)]
+    urls += [f"{home.origin}/u{page}?ref={copy}" for page in range(100) for copy in range(20)]
+    random.Random(seed).shuffle(urls)
+    first = {"story 1": f"{home.url()}?ref=1"}
+    waiting = [
+        first["story 1"],
+        *[f"{home.url()}?ref={'0' * zeros}1" for zeros in range(1, copies + 1)],
+    ]
+    waiting += urls
+    came = set()
+    while waiting:
+        url = waiting.pop(0)
+        aim = predictor.aim_of(url)
+        assert aim is not None
+        if predictor.step(aim, url, may_wait=False) is Step.SKIPPED:
+            continue
+        page, _, value = url.partition("?ref=")
+        text = f"story {int(value)}" if page == home.url() else page
+        original = first.setdefault(text, url)
+        wanted, _ = predictor.learn(aim, aim if original == url else predictor.aim_of(original))
+        waiting = [*wanted, *waiting]
+        came.add(text)
+    return sum(f"story {story}" not in came for story in range(1, number + 2))
+
+
+@pytest.mark.parametrize("number", [1, 5, 20, 60])
+def test_a_copy_of_a_users_own_costs_nobody_a_page(number: int) -> None:
+    assert [lost_stories(number, seed) for seed in range(10)] == [0] * 10
+
+
+@pytest.mark.parametrize("number", [5, 20, 60])
+def test_neither_does_a_file_that_calls_a_target_confirmed(number: int) -> None:
+    assert [lost_stories(number, seed, is_trusted=True) for seed in range(10)] == [0] * 10
+
+
+def test_checks_are_made_of_each_target_whatever_others_there_are() -> None:
+    """With more copies, a user puts a check off, until there are twenty requests at the target."""
+    assert [lost_stories(60, seed, copies=2) for seed in range(10)] == [0] * 10
+    assert max(lost_stories(10, seed, copies=2) for seed in range(10)) <= 18

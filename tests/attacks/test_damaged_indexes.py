@@ -47,7 +47,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sound") / "index.sqlite"
     with Deduplicator(f"sqlite:///{path}", paragraphs=0.5, keep_texts=True) as dedup:
         for number in range(20):
-            dedup.check(f"https://a.example/{number}", text=text_of(number))
+            page = f"<title>{number}</title><p>{text_of(number)}"
+            dedup.check(f"https://a.example/{number}", html=page)
         # A crawler that died left its lease.
         dedup.close(leave=False)
     return path
@@ -61,6 +62,8 @@ def use(dedup: Deduplicator) -> None:
             for url, number in CHECKED.items()
         ),
         partial(dedup.find, text=text_of(3)),
+        partial(dedup.explain, "https://b.example/3", html=f"<title>Three</title>{text_of(3)}"),
+        partial(dedup.text_of, "https://a.example/3"),
         dedup.info,
         partial(dedup.forget, "https://a.example/3"),
         dedup.clear,
@@ -71,7 +74,12 @@ def use(dedup: Deduplicator) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["indexes", *(pytest.param(name, marks=pytest.mark.nightly) for name in TABLES)]
+    "table",
+    [
+        "indexes",
+        "pages_1",
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in TABLES if name != "pages_1"),
+    ],
 )
 def test_a_damaged_column_is_held(sound: Path, tmp_path: Path, table: str) -> None:
     with contextlib.closing(sqlite3.connect(sound)) as db:

@@ -172,6 +172,24 @@ class TestFolders:
         assert lost(folder(host, "2017"), folder(host, "2018"), ATTACKS[name]) == 0
 
 
+SIDE_BY_SIDE: Final = [
+    "http://wiki.example/en/users/{user}/{page}",
+    "http://posts.example/@{user}-{page}",
+    "http://posts.example/en/@{user}-{page}",
+    "http://forum.example/users/{user}-{page}",
+    "https://medium.com/{user}-{page}",
+]
+
+
+@pytest.mark.parametrize("name", ["lines", "pictures", "views"])
+@pytest.mark.parametrize("layout", SIDE_BY_SIDE)
+def test_pages_of_users_side_by_side_teach_nothing(layout: str, name: str) -> None:
+    def by(user: str) -> UrlOf:
+        return lambda page: layout.format(user=user, page=page)
+
+    assert lost(by(ATTACKER), by(NEIGHBOR), ATTACKS[name]) == 0
+
+
 WAYS: Final = [
     "http://home.example/~alice/..%2f~mallory/{}",
     "http://home.example/~alice/..%2F..%2F~mallory/{}",

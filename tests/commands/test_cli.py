@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from crawldedup.commands.command import safe_cell
 from tests.commands.conftest import Run
 from tests.service.serving import TIDES, story
 
@@ -285,6 +290,73 @@ def test_the_environment_names_the_store(pages: Run, monkeypatch: pytest.MonkeyP
         False,
     )
     assert "secret" not in pages("info --help").out
+
+
+def test_a_file_names_the_store(pages: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a password stands in no command line and in no environment."""
+    monkeypatch.delenv("CRAWLDEDUP_STORE", raising=False)
+    monkeypatch.setenv("CRAWLDEDUP_STORE_FILE", "store.url")
+    said = pages("info")
+    assert (said.status, "CRAWLDEDUP_STORE_FILE: store.url cannot be read" in said.err) == (2, True)
+    Path("store.url").write_text("sqlite:///elsewhere.sqlite\n")
+    pages("check pages")
+    assert pages("info --store sqlite:///elsewhere.sqlite --json").values[0]["pages"] == 2
+    Path("store.url").write_text("rdis://:secret@host")
+    said = pages("info")
+    assert (said.status, "CRAWLDEDUP_STORE_FILE is" in said.err, "secret" in said.err) == (
+        2,
+        True,
+        False,
+    )
+
+
+class _Dripping(BaseHTTPRequestHandler):
+    """Sends a byte now and then, in the head or in the body."""
+
+    def do_GET(self) -> None:
+        if self.path == "/body":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                self.wfile.write(b"a")
+            time.sleep(0.05)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("path", ["head", "body"])
+def test_an_answer_in_drops_is_given_up(
+    run: Run, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawldedup.commands.sources._FETCH_SECONDS", 0.5)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Dripping) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        begun = time.monotonic()
+        said = run(f"check http://127.0.0.1:{server.server_address[1]}/{path} --store memory://")
+        assert time.monotonic() - begun < 5
+        assert (said.status, "takes longer than 0.5 s" in said.err) == (1, True)
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("http://a.example/", "http://a.example/"),
+        ('=HYPERLINK("http://evil.example/","x")', '\'=HYPERLINK("http://evil.example/","x")'),
+        (" +1+cmd", "' +1+cmd"),
+        ("|cmd", "'|cmd"),
+        ("\uff1d1", "'\uff1d1"),
+        ("-17", "-17"),
+        (-17, -17),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("\r\n=1", "\\r\\n=1"),
+        ("", ""),
+    ],
+)
+def test_a_cell_of_csv_is_no_formula_and_no_escape(value: object, cell: object) -> None:
+    assert safe_cell(value) == cell
 
 
 def test_check_tells_which_paragraphs_are_known(run: Run) -> None:

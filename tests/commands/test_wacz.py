@@ -85,6 +85,9 @@ def test_the_pages_of_a_wacz_are_those_of_its_archives(run: Run) -> None:
         ),
         (lambda: Path("a.wacz").write_bytes(b"no archive" * 99), "cannot be read as a web archive"),
         (lambda: overlapping("a.wacz"), "share bytes"),
+        # The damaged bytes are those of the offset of the directory, and of a name.
+        *((lambda at=at: damaged("a.wacz", at), "a.wacz cannot be read") for at in (-6, -5)),
+        (lambda: unnamed("a.wacz"), "a.wacz cannot be read as a WACZ"),
     ],
 )
 def test_what_is_no_wacz_is_refused(run: Run, change: Any, message: str) -> None:
@@ -94,6 +97,20 @@ def test_what_is_no_wacz_is_refused(run: Run, change: Any, message: str) -> None
         assert (said.status > 0, message in said.err, said.err.count("\n")) == (True, True, 1), (
             said.err
         )
+
+
+def damaged(name: str, at: int) -> None:
+    """Change a byte near the end of a file."""
+    content = bytearray(Path(wacz(name, WARCS)).read_bytes())
+    content[at] ^= 0xFF
+    Path(name).write_bytes(content)
+
+
+def unnamed(name: str) -> None:
+    """Call a member in no encoding, though it claims UTF-8."""
+    wacz(name, {**WARCS, "\u00e4\u00e4.txt": b""})
+    content = Path(name).read_bytes().replace("\u00e4\u00e4".encode(), b"\xff\xff\xff\xff")
+    Path(name).write_bytes(content)
 
 
 def overlapping(name: str) -> None:

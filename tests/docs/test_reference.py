@@ -25,8 +25,9 @@ from tests.docs.pages import PAGES, ROOT, SITE, section, shell_lines
 REFERENCE = SITE / "reference"
 PYTHON = (REFERENCE / "python.md").read_text("utf-8")
 
-# Not settings: variables of the environment of the documentation's build, and of the service.
-NOT_SETTINGS = {"DOCS_ONLINE", "SERVICE", "TOKEN"}
+# Not settings: variables of the environment of the documentation's build, of commands and of the
+# service.
+NOT_SETTINGS = {"DOCS_ONLINE", "SERVICE", "STORE_FILE", "TOKEN"}
 
 
 def first_column(page: str, title: str) -> set[str]:

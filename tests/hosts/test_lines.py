@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+import tracemalloc
 from pathlib import Path
 
+import mmh3
 import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Page
@@ -14,8 +16,15 @@ from crawldedup.cli import main
 from crawldedup.errors import ConfigurationError, StoreFullError
 from crawldedup.fingerprinting.bits import fingerprint
 from crawldedup.hosts.knowledge import HostKnowledge
+from crawldedup.key import NO_KEY, Key
 from crawldedup.reading.reader import ReadPage
-from crawldedup.reading.volatile import Numbers, changing_at, numbers_of, without_volatile
+from crawldedup.reading.volatile import (
+    Numbers,
+    changing_at,
+    numbers_of,
+    without_repeated,
+    without_volatile,
+)
 from crawldedup.stores.sqlite.store import SqliteStore
 from crawldedup.verdict import Kind, Verdict
 
@@ -189,7 +198,18 @@ def test_a_worker_or_a_note_with_nonsense_teaches_nothing() -> None:
     lines = Lines()
     for numbers in ({7: (1, 2)}, {7: (3,)}, {7: ()}):
         lines.load("http://a/p", numbers)
-    for text in ("", "{}", "no JSON", '{"a": 7}', '{"a": {"x": [1, [2]]}}', "[" * 10_000):
+    name = next(iter(numbers_of(["seen by 7 people"])))
+    long = f'[[{{"{name}":[{{"p":[[{10**30}],3]}},0,[1,2,3]]}},{{}}]]'[1:-1]
+    deep = "[" * 100_000
+    for text in (
+        "",
+        "{}",
+        "no JSON",
+        '{"a": 7}',
+        '{"a": {"x": [1, [2]]}}',
+        deep,
+        f'{{"a":{long}}}',
+    ):
         lines.exchange(text)
         assert lines.changing("http://a/p") == {}
 
@@ -213,6 +233,29 @@ def test_memory_is_bounded_whatever_comes() -> None:
     assert len(lines.changing("http://one.example/9")) == 64
     assert not lines.changing("http://h1.example/p/9")
     assert len(lines.exchange("")) < 1_000_000
+
+
+def test_loads_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page has as many lines and numbers as count."""
+    monkeypatch.setattr("crawldedup.hosts.knowledge._MOST_BYTES_OF_LOADS", 200_000)
+    lines = Lines()
+
+    def load(first: int, last: int) -> None:
+        for page in range(first, last):
+            texts = [f"{'l' * (line + 9)} {page} " + "a 1 " * 20 for line in range(70)]
+            lines.load(f"http://a.example/{page}/a", numbers_of(texts, {str(page)}))
+
+    tracemalloc.start()
+    try:
+        # By then, all that is remembered of addresses has been filled.
+        load(0, 300)
+        before, _ = tracemalloc.get_traced_memory()
+        load(300, 600)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert before > 200_000
+    assert after - before < 100_000
 
 
 def test_threads_may_share_what_is_known() -> None:
@@ -265,6 +308,54 @@ def test_lines_that_are_content_are_never_left_out(line: str) -> None:
 def test_a_line_of_a_kind_that_occurs_twice_tells_nothing() -> None:
     assert len(numbers_of(["Time: 1 second", "12 comments", "15 comments"])) == 1 + 1
     assert len(numbers_of(["12 comments", "12 comments"])) == 1 + 1
+
+
+def test_hashes_of_lines_depend_on_the_key_and_are_never_mmh3() -> None:
+    """Nobody can make a line, a number or a heading that stands for one of another page."""
+    lines, headings = ["seen by 7 people", "page 12 of 70"], {"Heading"}
+    hashes = [
+        {number for name, numbers in found.items() for number in (name, *numbers)} - {0}
+        for found in (
+            numbers_of(lines, headings, NO_KEY),
+            numbers_of(lines, headings, Key(b"0123456789abcdef")),
+            numbers_of(lines, headings, Key(b"fedcba9876543210")),
+        )
+    ]
+    public = {mmh3.hash64(text, signed=False)[0] for text in ("seen by 0 people", "page 0 of 0")}
+    public |= {mmh3.hash(text, signed=False) for text in ("7", "12", "70", "Heading")}
+    assert len(set().union(*hashes, public)) == sum(map(len, hashes)) + len(public)
+
+
+def test_half_a_surrogate_pair_is_hashed_as_any_other_letter() -> None:
+    assert len(numbers_of(["seen \ud800 by 7 people"], {"\udfff"})) == 1 + 1
+
+
+def test_only_the_first_numbers_of_a_line_may_prove_volatile() -> None:
+    line = " ".join(f"letters{number}" for number in range(20))
+    (numbers,) = [found for name, found in numbers_of([line]).items() if name]
+    assert len(numbers) == 8
+
+
+def test_lines_of_a_kind_that_a_page_has_twice_are_compared() -> None:
+    known = learned().changing("http://a.example/p/9")
+    twice = ["seen by 7 people", "seen by 8 people"]
+    assert known
+    assert without_repeated(known, twice) == {}
+    assert without_repeated(known, [*twice[:1], *twice[:1], "12 comments"]) == known
+
+
+def test_a_table_of_lines_that_change_elsewhere_is_compared() -> None:
+    def shown(page: int, *counts: int) -> str:
+        lines = "".join(f"<p>Players online in arena {count}</p>" for count in counts)
+        return f"<title>t{page}</title><h1>Head {page}</h1><p>{story(page)}</p>{lines}"
+
+    with Deduplicator(volatile=True) as dedup:
+        for page in range(3):
+            for load in range(2):
+                dedup.check(f"http://a.example/a/b/{page}", html=shown(page, 10 * page + load))
+        url = "http://a.example/a/b/table"
+        assert dedup.explain(url, html=shown(7, 11)).left_out == ("Players online in arena 11",)
+        assert dedup.explain(url, html=shown(7, 11, 47, 530)).left_out == ()
 
 
 def test_of_a_line_only_the_numbers_that_change_are_left_out_and_of_a_page_of_numbers_none() -> (

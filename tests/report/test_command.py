@@ -146,3 +146,18 @@ def test_a_project_reports_its_own_crawls(folder: Path, capsys: pytest.CaptureFi
     project.settings = {"CRAWLDEDUP_JOURNAL": "False"}
     status, _, err = project.run("report")
     assert (status, "CRAWLDEDUP_JOURNAL is False" in err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["a*", "[a]", "a?b", "a'; DROP--", "a{b}"])
+def test_a_journal_is_read_whatever_its_file_is_called(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    crawl = Crawl(100, name="news-1", pid=1, edition=1)
+    # What it would stand for if it were a pattern.
+    (tmp_path / "aab.jsonl").write_text("no journal")
+    (tmp_path / "a.jsonl").write_text("no journal")
+    path = tmp_path / f"{name}.jsonl"
+    write_lines(path, journal(crawl))
+    status, out, err = run(capsys, str(path))
+    assert (status, err) == (0, "")
+    assert out.startswith("news-1: ")

@@ -2,13 +2,16 @@
 chunk.
 """
 
+import hashlib
 import os
 import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -110,6 +113,17 @@ def test_what_a_power_cut_has_torn_is_read_again(
         (None, {"similarity": 0.8}, "begun with other similarity"),
         (lambda path: (path / "scan.json").write_bytes(b"short"), TASK, "damaged"),
         (lambda path: (path / "scan.json").unlink(), TASK, "something else"),
+        *(
+            (lambda path, change=change: forge(path / "000000.part", change), TASK, "by no scan")
+            for change in (
+                lambda step, columns: ["\x1b[31m", columns],
+                lambda step, columns: [step, [{}]],
+                lambda step, columns: [step, [{**columns[0], "search": columns[0]["search"][:-3]}]],
+                lambda step, columns: [step, [{**columns[0], "url_sizes": b"\xff" * 80}]],
+                lambda step, columns: [[step[0], 2**50, step[2]], columns],
+                lambda step, columns: [[*step[:2], {"\x1b[31m": 3}], columns],
+            )
+        ),
     ],
 )
 def test_a_folder_of_another_scan_or_of_none_is_refused_and_left_alone(
@@ -126,6 +140,13 @@ def test_a_folder_of_another_scan_or_of_none_is_refused_and_left_alone(
     with pytest.raises(ConfigurationError, match=message), opened_folder(tmp_path, task):
         pass
     assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def forge(part: Path, change: Callable[[Any, Any], object]) -> None:
+    """Change a part, and give it the digest that it should have."""
+    step, columns = msgspec.msgpack.decode(part.read_bytes()[16:])
+    content = msgspec.msgpack.encode(change(step, columns))
+    part.write_bytes(hashlib.blake2b(content, digest_size=16).digest() + content)
 
 
 def test_a_folder_at_work_is_refused(tmp_path: Path) -> None:

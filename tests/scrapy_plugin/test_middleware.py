@@ -12,6 +12,7 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
+from twisted.python.failure import Failure
 
 from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
 from crawldedup.page import Page
@@ -141,6 +142,14 @@ def test_a_wall_is_told_once_and_closes_its_site_alone(
     with Crawl(wall=wall) as crawl:
         for number in range(80):
             crawl.page(str(number), f"text {number}" if number < 10 else "login")
+        # Earlier pages are asked for again, and show the wall, too.
+        again = crawl.crawler.engine.crawled
+        assert len(again) == (3 if wall == "close" else 0)
+        for request in again:
+            answer = HtmlResponse(request.url, body=b"login", encoding="utf-8")
+            with pytest.raises(IgnoreRequest) as ignored:
+                crawl.wait(crawl.middleware.process_response(request, answer))
+            request.errback(Failure(ignored.value))
         with pytest.raises(IgnoreRequest) if wall == "close" else nullcontext():
             crawl.middleware.process_request(Request("https://www.e.com/99"))
         other = Request("https://other.com/")

@@ -68,11 +68,11 @@ def test_copies_are_not_downloaded(
         result = crawl(site, pages, CRAWLDEDUP_JOURNAL=journal, **rules)
     assert texts(first.items) == texts(result.items) == {*stories}
     assert result.errors == []
-    # The first crawl has confirmed a copy of each story: the second fetches the story and checks,
-    # of ten URLs.
+    # The first crawl has confirmed a copy of each story: the second fetches the story and checks one
+    # copy, of ten URLs.
     skipped = result.counts["rules/skipped"]
-    assert len(pages) - site.asked.total() == skipped > 0.8 * len(pages)
-    assert result.counts["rules/checked"] < 0.06 * len(pages)
+    assert len(pages) - site.asked.total() == skipped > 0.75 * len(pages)
+    assert len(stories) <= result.counts["rules/checked"] < 0.16 * len(pages)
     assert "rules/withdrawn" not in result.counts
     assert [error for _, error in result.failed].count("PredictedDuplicateError") == skipped
     # A report counts them as saved, and not as gone.
@@ -186,9 +186,9 @@ class Requests:
 
 
 def confirmed(**settings: str) -> Requests:
-    """A crawl that has met a page and its first copy."""
+    """A crawl that has met a page and its first copy, and checked another one."""
     crawl = Requests(**settings)
-    assert [crawl.make(url) for url in (TARGET, COPIES[0])] == ["made"] * 2
+    assert [crawl.make(url) for url in (TARGET, COPIES[0], COPIES[-1])] == ["made"] * 3
     return crawl
 
 
@@ -197,7 +197,7 @@ def test_once_a_copy_is_confirmed_all_but_one_in_twenty_are_skipped(
 ) -> None:
     crawl = confirmed()
     made = [crawl.make(url) == "made" for url in COPIES[1:61]]
-    assert (sum(made), crawl.count("skipped"), crawl.count("checked")) == (3, 57, 4)
+    assert (sum(made), crawl.count("skipped"), crawl.count("checked")) == (3, 57, 5)
     # Another page says nothing of its copies.
     assert (
         crawl.make(f"{SITE}/news/2", "other")
@@ -243,7 +243,8 @@ def test_the_url_that_an_earlier_crawl_has_delivered_is_fetched() -> None:
     crawl = Requests()
     crawl.originals["text"] = COPIES[7]
     assert crawl.make(COPIES[0]) == "made"
-    assert [crawl.make(COPIES[number]) for number in (1, 7, 2)] == ["skipped", "made", "skipped"]
+    made = [crawl.make(COPIES[number]) for number in (1, 2, 7, 3)]
+    assert made == ["made", "skipped", "made", "skipped"]
 
 
 def test_a_resumed_crawl_knows_what_the_first_run_has_skipped(tmp_path: Path) -> None:

@@ -180,13 +180,18 @@ def test_what_it_holds_is_bounded() -> None:
             found += (
                 walls.add(copy(f"{original}/{number}", f"https://e.com/{original}")) is not None
             )
-    assert found == len(walls._suspected) == MOST_SUSPECTED
+    assert found == MOST_SUSPECTED
+    # A ban of another site is noticed all the same.
+    ban = "https://other.example/banned"
+    copies = [Verdict(Kind.EXACT_DUPLICATE, f"{ban}/{number}", ban) for number in range(100)]
+    assert [walls.add(each) is not None for each in copies].count(True) == 1
     for number in range(12_000):
         walls.add(kept(f"far/{number}", f"near/{number}"))
     assert len(walls._first_ones) == 10_000
     for site in range(300):
         walls.add(Verdict(Kind.NEW, f"https://site{site}.example/"))
     assert len(walls.sites) == 100
+    assert len(walls._suspected) <= 100
     assert max(map(len, walls.sites.values())) <= max(size for size, _ in WINDOWS)
 
 
@@ -263,3 +268,31 @@ def test_pages_that_repeat_their_address_are_named_within_sixty_of_them(
     assert result.report["walls"] == [[first, 60, 60]]
     assert f"60 of the last 60 pages read like {site.url}{first}. Is it" in result.log
     assert (result.counts["checked"], result.counts.get("dropped", 0)) == (len(pages), dropped)
+
+
+def victim(home: Answer) -> dict[str, Answer]:
+    """A site of forty pages, one behind the other, whose home ignores its query."""
+    pages = {"/": home}
+    for number in range(40):
+        words = " ".join(random.Random(number).choices(_LOST.split(), k=150))
+        pages[f"/p/{number}"] = page(
+            f"Page {number}", f"<p>{words}</p><a href='/p/{number + 1}'>next</a>"
+        )
+    return pages
+
+
+@pytest.mark.parametrize("place", ["/?from={}", "/copies/{}"])
+def test_copies_of_one_page_do_not_close_a_site_that_has_others(place: str, crawl: Crawler) -> None:
+    """Somebody links to the home page at seventy addresses, or has seventy copies of one page."""
+    home = page("Welcome", f"<p>{_LOST}</p>")
+    copies = [place.format(number) for number in range(70)]
+    with Site({**victim(home), **dict.fromkeys(copies, home)}) as site:
+        first = ["/", "/p/0", "/p/1", "/p/2"]
+        others = [f"/p/{number}" for number in range(3, 40)]
+        result = crawl(
+            site, [*first, *copies, *others], CRAWLDEDUP_WALL="close", CRAWLDEDUP_POSTPONE=False
+        )
+    assert set(others) <= set(result.passed)
+    assert result.report["stats"]["finish_reason"] == "finished"
+    if result.report.get("walls"):
+        assert "Earlier pages of 127.0.0.1 can still be had" in result.log

@@ -45,6 +45,34 @@ def test_what_must_be_installed_is_said(
     assert "pip install uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_no_other_process_gets_a_secret(tmp_path: Path, workers: str) -> None:
+    """Every program of the same user can read the environment and the arguments of a process."""
+    store, token = f"sqlite:///{tmp_path}/index.sqlite", "a-token-of-today-x"
+    environment = {"CRAWLDEDUP_STORE": store, "CRAWLDEDUP_TOKEN": token}
+    with ServiceProcess("--workers", workers, **environment) as service:
+        page = {"url": "u", "html": f"<p>{story(1)}"}
+        answer = service.post("/v1/check", page, headers={"authorization": f"Bearer {token}"})
+        assert answer.status_code == 200
+        assert service.post("/v1/check", page).status_code == 401
+        others = processes_below(service.process.pid)
+        assert len(others) >= int(workers)
+        for process in others:
+            for file in ("cmdline", "environ"):
+                content = Path(f"/proc/{process}/{file}").read_bytes()
+                assert token.encode() not in content
+                assert store.encode() not in content
+
+
+def processes_below(process: int) -> list[int]:
+    """The processes that a process has started, and those that these have."""
+    found = []
+    for task in Path(f"/proc/{process}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += [int(child), *processes_below(int(child))]
+    return found
+
+
 def test_a_server_behind_a_socket_is_waited_for() -> None:
     with ServiceProcess("--store", "unix:///nowhere/redis.sock", wait=False) as service:
         wait_until(lambda: "waits for the store" in service.log())

@@ -13,17 +13,20 @@ import resource
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import pytest
 
 from crawldedup import Deduplicator, wire
 from crawldedup.cli import main
+from crawldedup.errors import ConfigurationError
 from crawldedup.service.app import require_own_host, require_own_page
+from crawldedup.service.messages import CheckedPage, CheckedPages, KnownPage, SentPage, sent_in
 from crawldedup.service.problems import ProblemError
 from tests.servers import wait_until
 from tests.service.serving import Service, ServiceProcess, service_here, story
@@ -256,7 +259,9 @@ def test_a_wrong_page_is_refused_with_what_to_change(
             PROBLEM,
         )
         assert said in problem["detail"]
-        assert "batch" not in path or "page 0" in problem["detail"] or "`$[0]" in problem["detail"]
+        is_decoded = "is not application/json" not in problem["detail"]
+        names_page = "page 0" in problem["detail"] or "`$[0]" in problem["detail"]
+        assert names_page or not is_decoded or "batch" not in path
 
 
 @pytest.mark.parametrize(
@@ -269,10 +274,13 @@ def test_a_wrong_page_is_refused_with_what_to_change(
             400,
             "did you mean 'rank'",
         ),
-        ("/v1/check", JSON, b"[" * 100_000, 400, "is not application/json"),
+        ("/v1/check", JSON, b"[" * 100_000, 400, "Expected `object`, got `array`"),
+        ("/v1/check", JSON, b'{"url":', 400, "is not application/json"),
         ("/v1/check", "text/csv", b"a,b", 415, "application/json or text/html or text/plain"),
         ("/v1/check?url=a", "text/plain", b"\xff", 400, "is not text/plain"),
-        ("/v1/check/batch", JSON, b"[" + b"1," * 1000 + b"1]", 400, "length <= 1000"),
+        ("/v1/check/batch", JSON, json.dumps([PAGE] * 1001).encode(), 400, "length <= 1000"),
+        ("/v1/check/batch", JSON, b"[1]", 400, "`$[0]`"),
+        ("/v1/check", JSON, b'{"url": "u", "fingerprint": {"verify": [[]]}}', 400, "`str`"),
         ("/v1/forget", JSON, b"{}", 400, "one of url and fingerprint"),
         ("/v1/forget", JSON, b'{"url": "\\ud800"}', 400, "surrogate"),
         ("/v1/nothing", JSON, b"{}", 404, "/openapi.json"),
@@ -288,6 +296,57 @@ def test_a_wrong_request_is_refused(
     answer = service.http.post(path, content=body, headers=headers)
     assert (answer.status_code, answer.json()["status"]) == (status, status)
     assert said in answer.json()["detail"]
+
+
+DEEP: Final = {
+    "empty arrays": ("/v1/check", b"[" + b"[]," * 1_000_000 + b"1]"),
+    "empty objects": ("/v1/check/batch", b"[" + b"{}," * 1_000_000 + b"{}]"),
+    "keys": ("/v1/check", b"{" + b",".join(b'"%d":0' % n for n in range(300_000)) + b"}"),
+    "keys of a fingerprint": (
+        "/v1/forget",
+        b'{"fingerprint":{' + b",".join(b'"%d":0' % n for n in range(300_000)) + b"}}",
+    ),
+    "values of a fingerprint": (
+        "/v1/find",
+        b'{"fingerprint":{"links":[' + b"[]," * 1_000_000 + b"1]}}",
+    ),
+    "a deep fingerprint": ("/v1/find", b'{"fingerprint":{"full":' + b'{"full":' * 300_000),
+    "large numbers": ("/v1/check/batch", b"[" + b",".join([b"9" * 4200] * 900) + b"]"),
+}
+
+
+@pytest.mark.parametrize("shape", DEEP)
+def test_a_body_is_refused_before_all_of_it_is_decoded(shape: str) -> None:
+    """Others wait meanwhile: the values of these bodies would take seconds, and most memory."""
+    path, body = DEEP[shape]
+    kinds = {"/v1/check": CheckedPage, "/v1/check/batch": CheckedPages, "/v1/find": SentPage}
+
+    def take() -> None:
+        sent = sent_in({"headers": [], "query_string": b""}, body, kinds.get(path, KnownPage))
+        sent.name()
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(ConfigurationError):
+            take()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * len(body) + 1_000_000
+
+
+@pytest.mark.parametrize("names", [("Content-Length", "Transfer-Encoding")])
+def test_a_body_of_two_lengths_is_refused(service: Service, names: tuple[str, str]) -> None:
+    """A proxy that goes by the length would take what follows for the next request."""
+    body = b"0\r\n\r\nGET /v1/info HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    values = {"Content-Length": str(len(body)), "Transfer-Encoding": "chunked"}
+    for order in (names, names[::-1]):
+        head = "".join(f"{name}: {values[name]}\r\n" for name in order)
+        sent = f"POST /v1/check HTTP/1.1\r\nHost: localhost\r\n{head}\r\n".encode() + body
+        answer = answer_to(service, sent)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.count(b"HTTP/1.1 ") == 1
+        assert b"connection: close" in answer.lower()
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,10 @@ def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: st
             "redis://localhost/0?db=1&password=***&ssl=1",
         ),
         ("unix://:geheim@/run/redis.sock", "unix://:***@/run/redis.sock"),
+        ("sqlite:////data/me@home.sqlite", "sqlite:////data/me@home.sqlite"),
+        ("redis:///:geheim@localhost", "redis:///:***@localhost"),
+        ("redis:/:geheim@localhost/0", "***@localhost/0"),
+        ("redis//:geheim@localhost", "***@localhost"),
         (
             "redis+sentinel://a/c?sentinel_password=geheim&ssl=1",
             "redis+sentinel://a/c?sentinel_password=***&ssl=1",
@@ -104,6 +108,14 @@ def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: st
 )
 def test_passwords_are_not_shown(url: str, shown: str) -> None:
     assert shown_url(url) == shown
+
+
+@pytest.mark.parametrize("start", ["sqlite://", "memory://", "redis:/", "redis//", "rdis://", ""])
+def test_no_wrong_url_shows_its_password(start: str) -> None:
+    url = f"{start}user:geheim@host/0"
+    with pytest.raises(ConfigurationError) as caught:
+        check_store_url("SETTING", url)
+    assert "geheim" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_the_table_of_schemes_has_those_of_every_class() -> None:

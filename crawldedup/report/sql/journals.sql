@@ -68,7 +68,7 @@ CREATE MACRO spread(name, figure) AS {
 -- A value of another type is left out, and so is an outcome that this version does not know.
 CREATE TABLE lines AS
 WITH parts AS (
-    SELECT *, origin_of(url) AS origin, list_position($files, filename) AS process
+    SELECT *, origin_of(url) AS origin, list_position($names, filename) AS process
     FROM read_json($files, format = 'newline_delimited', ignore_errors = true, filename = true, columns = {
         url: 'VARCHAR', outcome: 'VARCHAR', original: 'VARCHAR', similarity: 'DOUBLE', hamming: 'INTEGER',
         copies: 'BIGINT', words: 'BIGINT', action: 'VARCHAR', changed: 'BOOLEAN', unchanged: 'BOOLEAN',

@@ -17,8 +17,16 @@ from crawldedup.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
+from crawldedup.text import printable
 
-BAD_REPLIES: Final = (TypeError, ValueError, LookupError, AttributeError, struct.error)
+BAD_REPLIES: Final = (
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    RecursionError,  # replies within replies, of a thousand levels
+    struct.error,
+)
 """Errors from reading a malformed reply, such as one from a broken proxy or from a server that
 isn't Redis.
 """
@@ -164,4 +172,5 @@ def store_errors(store: str, was_in: Callable[[], bool], namespace: str) -> Iter
         ours = translation.error
         if ours is ConfigurationError and was_in():
             ours = StoreUnavailableError
-        raise ours(f"{store} {translation.words.format(namespace)}: {error}") from error
+        words = translation.words.format(namespace)
+        raise ours(f"{store} {words}: {printable(str(error))}") from error

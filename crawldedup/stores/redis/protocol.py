@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crawldedup.marks.packing import unpacked
 from crawldedup.marks.relation import Conflict
 from crawldedup.search.decision import Crowd, WeightedThreshold
 from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan, Table
@@ -132,9 +133,11 @@ def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
         text: The text that is kept of the page.
 
     Raises:
-        ValueError: If `packed` is too short to be a record.
+        ValueError: If `packed` is too short to be a record, or has marks that are none.
         struct.error: For the same reason.
+        TypeError: If `packed` or `text` are no bytes.
     """
+    memoryview(text)
     head = _RecordHead(*_RECORD_HEAD.unpack_from(packed))
     signature_end = _RECORD_HEAD.size + layout.signature_bytes
     if len(packed) < signature_end:
@@ -145,6 +148,7 @@ def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
         marks_at = url_at + 2
         url_at = marks_at + packed[url_at + 1]
         marks = packed[marks_at:url_at]
+        unpacked(marks)
     rank = 0
     if packed.startswith(_RANK_MARK, url_at):
         rank = packed[url_at + 1]

@@ -30,7 +30,7 @@ from crawldedup.stores.redis.calls import (
 )
 from crawldedup.stores.redis.client import read_url
 from crawldedup.stores.redis.connection import Connection
-from crawldedup.stores.redis.errors import ANY_ERROR, store_errors
+from crawldedup.stores.redis.errors import ANY_ERROR, BAD_REPLIES, store_errors
 from crawldedup.stores.redis.protocol import AnchorsArguments, CheckArguments, JoinArguments
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Kind
@@ -205,7 +205,7 @@ class RedisStore:
             self._end_dead_leases()
 
     def close(self, *, leave: bool = True) -> None:
-        with self._joining, contextlib.suppress(*ANY_ERROR):
+        with self._joining, contextlib.suppress(*ANY_ERROR, *BAD_REPLIES):
             number = self.session.number
             self.session = contract.NO_SESSION
             try:

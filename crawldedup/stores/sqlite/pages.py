@@ -10,11 +10,14 @@ import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
+from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.marks.exact_keys import ExactKeys, exact_keys
+from crawldedup.marks.packing import unpacked
 from crawldedup.stores.contract import Record
 
 # SQLite's 64-bit integers are signed. Shifting ours by this value keeps their order.
 SIGN: Final = 1 << 63
+_SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,14 @@ class PageRow:
     def from_row(cls, row: sqlite3.Row) -> Self:
         """Return the page in a row of the table.
 
-        Raises TypeError for a value that is not an integer where one belongs: the file may be
+        Raises TypeError or ValueError for a value that is not what belongs there: the file may be
         damaged.
         """
+        if len(memoryview(row["signature"])) != _SIGNATURE_BYTES:
+            raise ValueError("a signature has another length")
+        memoryview(row["marks"])
+        if not isinstance(row["url"], str):
+            raise TypeError("a URL is no text")
         return cls(
             number=row["number"],
             url=row["url"],
@@ -128,7 +136,11 @@ class PageRow:
         )
 
     def record(self, packed_text: bytes = b"") -> Record:
-        """Return the page as the contract's record, with this text."""
+        """Return the page as the contract's record, with this text.
+
+        Raises ValueError for marks that are none: the file may be damaged.
+        """
+        unpacked(self.marks)
         return Record(
             url=self.url,
             url_key=self.url_key,

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from crawldedup import errors
 from crawldedup.stores.contract import Layout
+from crawldedup.stores.registry import shown_url
 from crawldedup.stores.sqlite.index import EXACT_TABLES
 from crawldedup.stores.sqlite.pages import PageRow
 
@@ -107,14 +108,14 @@ def path_of(url: str) -> str:
     if scheme.lower() == "memory":
         if rest:
             raise errors.ConfigurationError(
-                f"the store URL {url!r} is not valid: memory:// takes nothing behind it"
+                f"the store URL {shown_url(url)!r} is not valid: memory:// takes nothing behind it"
             )
         return IN_MEMORY
     path = unquote(rest).removeprefix("/")
     if "///" not in url or not path or path.endswith("/") or "\0" in path:
         raise errors.ConfigurationError(
-            f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
-            "sqlite:////absolute/path.sqlite"
+            f"the store URL {shown_url(url)!r} is not valid: write "
+            "sqlite:///relative/path.sqlite or sqlite:////absolute/path.sqlite"
         )
     return path
 

@@ -18,7 +18,7 @@ import redis
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.index.queries import TABLES
 from crawldedup.search.plan import KEY_BITS
-from crawldedup.stores.contract import PageName, Query, Record
+from crawldedup.stores.contract import CrawlSession, PageName, Query, Record
 from crawldedup.stores.redis import protocol
 from crawldedup.stores.redis.calls import Commands, exchange
 from crawldedup.stores.redis.scripts import script_text
@@ -535,12 +535,43 @@ class TestForeignKeys:
 class Answering(socketserver.StreamRequestHandler):
     """Reads commands and answers each by the number 1."""
 
+    answer = b":1\r\n"
+
     def handle(self) -> None:
         while line := self.rfile.readline():
             for _ in range(int(line[1:])):
                 size = int(self.rfile.readline()[1:])
                 self.rfile.read(size + 2)
-            self.wfile.write(b":1\r\n")
+            self.wfile.write(self.answer)
+
+
+class Nesting(Answering):
+    """Answers with arrays in arrays, without end."""
+
+    answer = b"*2\r\n" * 5000
+
+
+class Coloring(Answering):
+    """Answers with an error that would change the colors of a terminal."""
+
+    answer = b"-ERR \x1b[31mno\r\n"
+
+
+@pytest.mark.parametrize("handler", [Nesting, Coloring])
+def test_an_answer_that_no_redis_gives_is_an_error_of_the_store(handler: Any) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"redis://127.0.0.1:{server.server_address[1]}/0"
+        with contextlib.closing(make_store(url, LAYOUT)) as store:
+            for use in (store.open, store.open_read_only, store.clear):
+                with pytest.raises((StoreError, ConfigurationError)) as caught:
+                    use()
+                assert str(caught.value).isprintable()
+            # Nobody can do anything about what is said at the end.
+            store.session = CrawlSession(7, "host:1:1")
+            store.close()
+        server.shutdown()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,134 @@
+"""What the attributes of an element call it: an article, noise, comments, a sidebar.
+
+Class, role, item property and id are evidence, and no verdicts: see `blocks.blocks_without_noise`.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+
+class Label:
+    """What the attributes of an element say, as numbers: members of an enumeration take three times
+    as long to get.
+    """
+
+    NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN, COMMENTS, REPLY = range(8)
+
+
+def _word(words: str) -> re.Pattern[str]:
+    """Return a pattern for a word in a class name, but not in names about the layout, such as
+    "has-sidebar".
+    """
+    before = r"(?:^|\s|(?<!\bhas)(?<!\bwith)(?<!\bno)(?<!\bwithout)[_-])"
+    return re.compile(rf"{before}(?:{words})(?:$|[\s_-])", re.IGNORECASE)
+
+
+_NOISE: Final = _word(
+    r"shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|breadcrumbs?|"
+    r"cookie\w*|consent|banner|adverts?|advertisement\w*|sponsor\w*|outbrain|taboola|popup|modal|trending|most-?read|"
+    r"most-?popular|read-?more|more-?on|also-?read|tags|tag-?list|tag-?cloud|footer|nav|navigation|navbar|menu|byline|"
+    r"author-?bio|bio|copyright|toolbar|sr-only|screen-?reader\w*|visually-?hidden"
+)
+# What visitors have written, in a word such as "comment-body" or "commentlist".
+_COMMENTS: Final = _word(
+    r"comments?(?:-?(?:area|body|box|content|list|section|text|thread|tree|wrap(?:per)?))?|disqus"
+)
+_REPLY: Final = _word(
+    r"(?:answer|message|reply|review)(?:-?(?:block|body|box|card|content|entry|item|row|text|view))?|"
+    r"(?:accepted|suggested)answer"
+)
+_SIDEBAR: Final = _word("side-?bar")
+_NOISE_ID: Final = re.compile(
+    r"^(?:[\w-]*[_-])?(?:sidebar|footer|nav|navigation|menu|related|share|social|newsletter)"
+    r"(?:[_-][\w-]*)?$",
+    re.IGNORECASE,
+)
+_COMMENTS_ID: Final = re.compile(
+    r"^(?:[\w-]*[_-])?(?:comments|disqus_thread)(?:[_-][\w-]*)?$", re.IGNORECASE
+)
+# What numbers the posts of a discussion: "p12", "post_12", "js-post-12", "elComment_12", "t1_ab12".
+_REPLY_ID: Final = re.compile(
+    r"(?:^|[_-]|^el)(?:p|posts?|comment|answer|reply|msg|message|review)[_-]?\d+$|^t1_\w",
+    re.IGNORECASE,
+)
+_ARTICLE: Final = re.compile(
+    r"article[-_]*(?:body|content|text|copy|main|detail|story)|entry[-_]*(?:content|body|text)|"
+    r"post[-_]*(?:content|body|text|entry|article)|story[-_]*(?:content|body|text)|"
+    r"(?:body|main|rich|content|page|single|blog|news|text|full)[-_]*(?:content|copy|article|text|body)|"
+    r"content[-_]*(?:body|main|article|text)",
+    re.IGNORECASE,
+)
+_NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
+_READ: Final = 150  # characters of a class: a page may have megabytes of them
+
+
+def label_of(node: LexborNode) -> int:
+    """Return what class, role, item property and id say of an element, and whether it is hidden
+    without a script.
+    """
+    attributes = node.attributes
+    if not attributes:
+        return Label.NOTHING
+    get = attributes.get
+    names = get("class") or ""
+    if not _BESIDE_CLASSES.isdisjoint(attributes):
+        if "hidden" in attributes or _NOT_SHOWN.search((get("style") or "")[:_READ]):
+            return Label.HIDDEN
+        names = " ".join(
+            [names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)]
+        )
+    label = _of_names(names[:_READ])
+    # Each page has ids of its own, so these are not remembered.
+    if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE, Label.REPLY):
+        identity = (get("id") or "")[:_READ]
+        if _NOISE_ID.search(identity):
+            return Label.BOTH if label == Label.ARTICLE else Label.NOISE
+        if _COMMENTS_ID.search(identity):
+            return Label.BOTH if label == Label.ARTICLE else Label.COMMENTS
+        if _ARTICLE.search(identity):
+            return Label.ARTICLE
+        if label == Label.NOTHING and _REPLY_ID.search(identity):
+            return Label.REPLY
+    return label
+
+
+def is_number_of_reply(identity: str) -> bool:
+    """Return whether an id numbers a post of a discussion: "p12", "post_12", "js-post-12"."""
+    return _REPLY_ID.search(identity) is not None
+
+
+def noise_word(node: LexborNode) -> str:
+    """Return the word in class, role, item property or id of an element that calls it noise."""
+    attributes = node.attributes
+    values = (attributes.get(name) or "" for name in ("class", "role", "itemprop"))
+    names = " ".join(values)[:_READ]
+    found = _NOISE.search(names) or _COMMENTS.search(names) or _SIDEBAR.search(names)
+    return found[0].strip(" \t\r\n_-") if found else (attributes.get("id") or "")[:_READ]
+
+
+# The pages of a site have few names, again and again.
+@lru_cache(maxsize=20_000)
+def _of_names(names: str) -> int:
+    is_noise = bool(_NOISE.search(names))
+    is_comments = not is_noise and bool(_COMMENTS.search(names))
+    if not is_noise and not is_comments and _SIDEBAR.search(names):
+        return Label.SIDEBAR
+    if _ARTICLE.search(names):
+        return Label.BOTH if is_noise or is_comments else Label.ARTICLE
+    if is_noise or is_comments:
+        return Label.NOISE if is_noise else Label.COMMENTS
+    return Label.REPLY if _REPLY.search(names) else Label.NOTHING
+
+
+def class_of_noise(node: LexborNode) -> str:
+    """Return the word in the class of an element that calls it noise, or else the whole class.
+
+    Comments differ in what else their classes say, such as their depth or their author.
+    """
+    names = (node.attributes.get("class") or "")[:_READ]
+    found = _NOISE.search(names) or _COMMENTS.search(names)
+    return found[0].strip(" -_").lower() if found else names
