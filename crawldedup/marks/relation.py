@@ -37,7 +37,7 @@ class Conflict(IntEnum):
     PICTURE = 3  #: Another lead picture.
     PLAYER = 4  #: Another video, frame or place on a map.
     DATA = 5  #: A declared value, a chosen option or a hidden field differs.
-    LISTING = 6  #: Listings that lead to other pages.
+    LISTING = 6  #: Listings that lead to other pages, or a listing and a page that is none.
     TEXT = 7  #: Another text at an address of the same form.
     LINKS = 8  #: Other links at an address of the same form.
 
@@ -62,17 +62,15 @@ def conflict(first: Marks, second: Marks) -> Conflict:
         return _conflict_of_views(content, other, is_visit=address.views == its.views)
     if found := shown_conflict(content, other):
         return found
+    if address.canonical == its.canonical != 0:
+        return Conflict.NONE
+    if content.is_listing or other.is_listing:
+        return Conflict.LISTING if quotes_the_other(content, other) else Conflict.NONE
     if not is_of_one_form(address, its):
-        return Conflict.NONE
-    is_one_page = address.canonical == its.canonical != 0
-    if content.is_listing and other.is_listing:
-        return Conflict.NONE
-    if is_one_page:
         return Conflict.NONE
     if _differ(content.text, other.text):
         return Conflict.TEXT
-    has_listing = content.is_listing or other.is_listing
-    if not has_listing and have_other_links(content, other):
+    if have_other_links(content, other):
         return Conflict.LINKS
     return Conflict.NONE
 
@@ -169,6 +167,15 @@ def are_other_listings(first: ContentMarks, second: ContentMarks) -> bool:
     """Return whether two listings lead to other pages."""
     differing = _members_of(first.sketch ^ second.sketch)
     return differing > _OTHER_SHARE * max(first.links, second.links)
+
+
+def quotes_the_other(first: ContentMarks, second: ContentMarks) -> bool:
+    """Return whether one page is a listing and the other is none, though it has links as well.
+
+    A listing that quotes a whole article is no copy of it. But the print view of a listing has no
+    links.
+    """
+    return first.is_listing != second.is_listing and first.links > 0 and second.links > 0
 
 
 def _members_of(sketch: int) -> float:

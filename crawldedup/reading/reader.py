@@ -195,9 +195,9 @@ class PageReader:
         ignored = ignored_at(self._options.ignore_marks, page.url)
         full = content.full
         if isinstance(full, PageContent):
-            marks = read_marks(source, full.text, with_numbers=with_numbers)
+            marks = read_marks(source, full.text, page.url, with_numbers=with_numbers)
             full = replace(full, marks=_of_seen(marks).without(ignored))
-        marks = read_marks(source, content.text, with_numbers=with_numbers)
+        marks = read_marks(source, content.text, page.url, with_numbers=with_numbers)
         return replace(content, marks=_of_seen(marks).without(ignored), full=full)
 
     def _content_of_text(self, page: Page, text: str) -> PageContent:

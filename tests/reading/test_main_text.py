@@ -86,6 +86,15 @@ def test_what_is_beside_the_article_is_left_out(template: str) -> None:
     assert text_of(page).split("\n") == SENTENCES
 
 
+def test_teasers_below_an_article_of_their_kind_are_left_out() -> None:
+    teasers = "".join(
+        f"<div class=post><h2><a href=/{n}>Another story, {n}</a></h2></div>" for n in range(6)
+    )
+    body = f"<h2>The ferry</h2>{BODY}<h3><a href=/timetable>The timetable</a></h3><p>Daily.</p>"
+    article = f"<div class=post>{body}</div>"
+    assert text_of(f"{article}{teasers}") == whole(article)
+
+
 def test_a_paragraph_is_no_article_without_its_heading() -> None:
     text = " ".join(SENTENCES)
     page = f"<div class=a><h2>By ferry</h2><p>{text}</p></div><div class=b><p>{NOTICE}</p></div>"
@@ -267,10 +276,18 @@ def test_a_name_that_would_cost_the_article_is_not_believed(body: str) -> None:
         + "</table>",
         f"<p>A lamp.</p>{LINKS}<p>12.90</p>",
         " ".join(SENTENCES),
+        f"<article class=post><h2><a href=/1>The ferry</a></h2>{BODY}</article>"
+        f"<article class=post><h2><a href=/2>The bridge</a></h2><p>{TEASER}</p></article>",
+        f"<div class='card first'><h1><a href=/1>The ferry</a></h1>{BODY}</div>"
+        "<div class=card><h1><a href=/2>The bridge</a></h1><p>Closed</p></div>",
+        "<section class=a><h2>Ferries</h2><ul><li>From the old pier</li><li>Daily at dawn</li>"
+        "<li>No reservations needed in winter</li></ul></section><section class=b><h2>Prices</h2>"
+        "<ul><li>Adults 12.50</li><li>Children and dogs 6.25</li><li>Bicycles go free of charge"
+        f"</li></ul></section><section class=c><h2>What guests say</h2>{BODY}</section>",
     ],
     ids=[
         *("forum", "thread", "manual", "signature", "box", "pre", "list", "rows"),
-        *("lines", "words", "contents", "table", "listing", "bare"),
+        *("lines", "words", "contents", "table", "listing", "bare", "posts", "cards", "sections"),
     ],
 )
 def test_pages_that_are_no_article_stay_whole(page: str) -> None:

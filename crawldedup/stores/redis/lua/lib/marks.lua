@@ -151,6 +151,8 @@ local function differing_links(page, other)
   return -64 / 2 * math.log(1 - 2 * min(odd, 31) / 64)
 end
 
+local function have_links(page) return page.links ~= nil and byte(page.bytes, page.links) > 0 end
+
 -- Return true if each page has some links that the other lacks.
 local function have_other_links(page, other)
   if not page.links or not other.links then return false end
@@ -235,12 +237,12 @@ local function conflict(page, other)
     if shown ~= PICTURE and shown ~= DATUM then return shown end
     return have_other_players(page, other) and PLAYER or NONE
   end
-  if shown ~= NONE or not are_of_one_form(address, its) then return shown end
-  local is_one_page = address.canonical == its.canonical and its.canonical ~= '\0\0\0'
-  if is_one_page or page.is_listing and other.is_listing then return NONE end
+  if shown ~= NONE then return shown end
+  if address.canonical == its.canonical and its.canonical ~= '\0\0\0' then return NONE end
+  if page.is_listing ~= other.is_listing then return have_links(page) and have_links(other) and LISTING or NONE end
+  if page.is_listing or not are_of_one_form(address, its) then return NONE end
   if differ(page, page.text, other, other.text) then return TEXT end
-  local has_listing = page.is_listing or other.is_listing
-  return not has_listing and have_other_links(page, other) and LINKS or NONE
+  return have_other_links(page, other) and LINKS or NONE
 end
 
 -- Return true if a page and one with these marks are views of one page even if their texts are only half alike. Most records
