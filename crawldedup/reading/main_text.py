@@ -102,6 +102,7 @@ _MAY_BE_LEFT: Final = 0.25
 _LARGE: Final = 0.5
 # So code is never left: a signature tells functions apart whose descriptions are alike.
 _CODE: Final = 10
+_ALL_CODE: Final = 0.9  # share of a block from which on it is code, with or without a frame
 # Bytes beside the headline from which on they are more than an author and a date,.
 _LEAST_BESIDE: Final = 60
 _LEAST_SHARE_BESIDE: Final = 0.05  # and the share of the article's lines
@@ -363,6 +364,8 @@ class _Descent:
         sums = [totals(values, blocks.ends) for values in (own, prose, beside, weights)]
         self._own, (self._sizes, self._prose, self._together, self._weights) = own, sums
         self._every = totals(every, blocks.ends)
+        code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
+        self._code = totals(code, blocks.ends)
         self._openings = _openings(blocks, kept)
         self.is_listing = False
 
@@ -373,7 +376,7 @@ class _Descent:
         blocks, weights, article, left = self._blocks, self._weights, 0, 0.0
         while inside := [block for block in blocks.children(article) if self._every[block]]:
             inner = max(reversed(inside), key=weights.__getitem__)
-            if weights[inner] < _MOST * weights[0]:
+            if weights[inner] < _MOST * weights[0] or self._is_code(inner):
                 break
             left += self._own[article] + sum(
                 [self._left(block, inner) for block in inside if block != inner]
@@ -394,8 +397,8 @@ class _Descent:
     def _left(self, block: int, inner: int) -> float:
         """Return how many bytes of a block are lost by descending to the block `inner`."""
         read, kinds, size = self._read, self._blocks.kinds, self._sizes[block]
-        if kinds[block] == _PRE:
-            return _CODE * size
+        if self._code[block]:
+            return _CODE * self._code[block]
         has_links = read.links[block] >= _TEASER * read.characters[block]
         if has_links and self._is_listed_above(block, inner):
             self.is_listing = True
@@ -420,6 +423,10 @@ class _Descent:
             and self._blocks.parents[inner] in self._around_headline
         )
         return size if leaves_headline and size >= _LARGE * self._prose[inner] else 0
+
+    def _is_code(self, block: int) -> bool:
+        """Return whether a block holds code, which does not stand for the article around it."""
+        return self._code[block] >= _ALL_CODE * self._every[block]
 
     def _is_listed_above(self, block: int, inner: int) -> bool:
         """Return whether a block of links between the headline and a little prose is what the page

@@ -294,6 +294,36 @@ def test_pages_that_are_no_article_stay_whole(page: str) -> None:
     assert text_of(page) == whole(page)
 
 
+MEMBERS = "".join(
+    f"<li><h4>sail{n}</h4><pre>public void sail{n}(int islands)</pre></li>" for n in range(3)
+)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<div class=description>{BODY}</div><div class=details><h3>Methods</h3><ul>{MEMBERS}</ul></div>",
+        f"<div class=markdown>{BODY}</div><div class=wrap><div class=highlight><pre><code>sail(7, islands=True)"
+        "</code></pre></div></div>",
+        f"<article>{BODY}</article><section class=method><h3>sail()</h3><pre>public sail(int islands): void</pre></section>",
+    ],
+    ids=["javadoc", "highlighted", "phpdoc"],
+)
+def test_members_beside_a_description_are_content(page: str) -> None:
+    assert text_of(page) == whole(page)
+
+
+@pytest.mark.parametrize(
+    "frame", ["{}", "<div class=highlight>{}</div>", "<div><div>{}</div></div>"]
+)
+def test_code_does_not_stand_for_the_article_around_it(frame: str) -> None:
+    code = "".join(
+        f"    weights[{n}] = normal(size, {n})  # the weights, then the bias.\n" for n in range(80)
+    )
+    page = f"<article>{paragraphs(*SENTENCES[:2])}{frame.format(f'<pre>{code}</pre>')}<p>{SENTENCES[2]}</p></article>"
+    assert text_of(page) == whole(page)
+
+
 tag = st.sampled_from(
     ["div", "p", "li", "ul", "td", "table", "span", "a", "article", "nav", "h1", "h2", "pre"]
 )
