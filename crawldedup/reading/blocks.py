@@ -173,7 +173,13 @@ _SHORT_NOISE: Final = 100
 # Times that what is called noise may be longer than the rest of the page, links left out.
 _BELIEVED: Final = 1.5
 _BELIEVED_IF_HIDDEN: Final = 4.0
+_LEAST_TITLE: Final = 25  # letters of a link
 _LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
+# Letters from which on a page has a text of its own. Terms and policies, which stand in footers and
+# dialogs, are then believed to be such even if they are longer.
+_ENOUGH: Final = 1_000
+_FEET: Final = tags("footer dialog")
+_IS_FOOT: Final = _word(r"footer|cookie\w*|consent|modal|popup|copyright")
 _MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
 
 TextLine = tuple[
@@ -248,12 +254,19 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     content, whatever it is called.
     """
     blocks, left_out = _walk(tree, _WITHOUT_CONTROLS, holders)
-    rest = sum([len(text) - linked for text, linked, _ in blocks.lines])
+    rest = sum([_weight(text, linked) for text, linked, _ in blocks.lines])
     content = _content_among(left_out, rest)
     if content:
         blocks, _ = _walk(tree, _WITHOUT_CONTROLS, holders | content)
         blocks = replace(blocks, content=content)
     return blocks
+
+
+def _weight(text: str, linked: int) -> int:
+    """Return how many letters of a line say something: a long link is a title, a short one leads
+    to a part of the site.
+    """
+    return len(text) if linked >= _LEAST_TITLE else len(text) - linked
 
 
 class _LeftOut(NamedTuple):
@@ -271,15 +284,19 @@ def _content_among(left_out: list[_LeftOut], rest: int) -> frozenset[int]:
 
     Args:
         left_out: The elements that were left out.
-        rest: The letters of the rest, without links.
+        rest: The letters of the rest, without short links.
     """
     groups: dict[tuple[str, str, bool], list[_LeftOut]] = defaultdict(list)
     for each in left_out:
         name = (each.node.attributes.get("class") or "")[:_READ]
         groups[each.node.tag or "", name, each.is_hidden].append(each)
     content: set[int] = set()
-    for (_, _, is_hidden), group in groups.items():
-        most = max(rest * (_BELIEVED_IF_HIDDEN if is_hidden else _BELIEVED), _LEAST_CONTENT)
+    for (tag, name, is_hidden), group in groups.items():
+        is_foot = tag in _FEET or _IS_FOOT.search(name) is not None
+        if is_hidden or (is_foot and rest >= _ENOUGH):
+            most = max(rest * _BELIEVED_IF_HIDDEN, _LEAST_CONTENT)
+        else:
+            most = max(rest * _BELIEVED, _LEAST_CONTENT)
         letters = sum([each.letters for each in group])
         if letters > most and letters - sum([_linked(each.node) for each in group]) > most:
             content.update([each.node.mem_id for each in group])

@@ -370,6 +370,17 @@ def test_huge_pages_are_read(html: str) -> None:
 SHARED = "The office on the quay keeps a list of boats, and reads it to all who ask. " * 3
 
 
+@pytest.mark.parametrize("frame", ["<footer>{}</footer>", '<div class="modal policy">{}</div>'])
+def test_long_terms_do_not_stand_for_a_page_with_a_text_of_its_own(frame: str) -> None:
+    terms = frame.format(f"<p>{TEASER}</p>" * 25)
+    lamps = "".join(
+        f"<li><a href=/{n}>A lamp for the harbour, number {n}</a></li>" for n in range(40)
+    )
+    for content in (f"<p>{SHARED}</p>" * 5, f"<ul>{lamps}</ul>"):
+        assert "minister" not in text_of(f"<h1>Lamps</h1><main>{content}</main>{terms}")
+    assert "minister" in text_of(f"<h1>Lamps</h1><main><p>{SHARED}</p></main>{terms}")
+
+
 @pytest.mark.parametrize(
     "frame",
     [
