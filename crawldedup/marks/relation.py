@@ -43,6 +43,7 @@ class Conflict(IntEnum):
 
 
 _FEW_LINKS: Final = 3  # links that one page has alone: fewer are a sign of a box that changes
+_LEAST_LISTED: Final = 2  # pages that a listing leads to
 _SHARED_LINKS: Final = 0.8
 _OTHER_SHARE: Final = 0.1  # of what a listing leads to, what may change
 
@@ -173,9 +174,12 @@ def quotes_the_other(first: ContentMarks, second: ContentMarks) -> bool:
     """Return whether one page is a listing and the other is none, though it has links as well.
 
     A listing that quotes a whole article is no copy of it. But the print view of a listing has no
-    links.
+    links, and a page that leads to one other page may be a view of that one.
     """
-    return first.is_listing != second.is_listing and first.links > 0 and second.links > 0
+    if first.is_listing == second.is_listing:
+        return False
+    listing, other = (first, second) if first.is_listing else (second, first)
+    return listing.links >= _LEAST_LISTED and other.links > 0
 
 
 def _members_of(sketch: int) -> float:

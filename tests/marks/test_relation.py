@@ -280,7 +280,7 @@ class TestLinks:
         assert between(*listings, (HERE, BESIDE)) is Conflict.NONE
 
     def test_a_listing_stands_beside_the_article_that_it_quotes(self) -> None:
-        listing, article = linked(range(1), is_listing=True), linked(range(5, 9))
+        listing, article = linked(range(2), is_listing=True), linked(range(5, 9))
         for address in (BESIDE, ELSEWHERE):
             assert between(listing, article, (HERE, address)) is Conflict.LISTING
         # Not if both claim to be one page, or if the listing was printed without its links.
@@ -288,6 +288,9 @@ class TestLinks:
         one_page = replace(ELSEWHERE, canonical=HERE.canonical)
         assert between(listing, article, (HERE, one_page)) is Conflict.NONE
         assert between(listing, ContentMarks(), (HERE, ELSEWHERE)) is Conflict.NONE
+        # What leads to one page alone may be a view of it.
+        view = linked(range(1), is_listing=True)
+        assert between(view, article, (HERE, ELSEWHERE)) is Conflict.NONE
 
 
 class TestAddressesOfOneForm:

@@ -151,7 +151,13 @@ local function differing_links(page, other)
   return -64 / 2 * math.log(1 - 2 * min(odd, 31) / 64)
 end
 
-local function have_links(page) return page.links ~= nil and byte(page.bytes, page.links) > 0 end
+-- Return true if one page is a listing of some pages, and the other is none, though it has links as well.
+local function quotes_the_other(page, other)
+  if page.is_listing == other.is_listing or not page.links or not other.links then return false end
+  local links, its_links = byte(page.bytes, page.links), byte(other.bytes, other.links)
+  if not page.is_listing then links, its_links = its_links, links end
+  return links >= 2 and its_links > 0
+end
 
 -- Return true if each page has some links that the other lacks.
 local function have_other_links(page, other)
@@ -239,7 +245,7 @@ local function conflict(page, other)
   end
   if shown ~= NONE then return shown end
   if address.canonical == its.canonical and its.canonical ~= '\0\0\0' then return NONE end
-  if page.is_listing ~= other.is_listing then return have_links(page) and have_links(other) and LISTING or NONE end
+  if page.is_listing ~= other.is_listing then return quotes_the_other(page, other) and LISTING or NONE end
   if page.is_listing or not are_of_one_form(address, its) then return NONE end
   if differ(page, page.text, other, other.text) then return TEXT end
   return have_other_links(page, other) and LINKS or NONE
