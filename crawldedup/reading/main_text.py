@@ -91,7 +91,7 @@ _PARTS: Final = 64  # in parts of a byte so that all sums are exact
 _LEAST_PROSE: Final = 250
 _LEAST_SHARE: Final = 0.3  # and such a share of the page,
 _LISTED: Final = 0.3  # in which links count less,
-_LITTLE_PROSE: Final = 1500  # but for the headings of a page with no more bytes of prose than this
+_LITTLE_PROSE: Final = 800  # but for the headings of a page with no more bytes of prose than this
 _MOST: Final = 0.5  # share of the weight that leads the way
 # Shares of a text from which on its links are listed because they are what the text is about.
 _MOST_LISTED: Final = 0.5
