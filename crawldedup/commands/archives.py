@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
+from crawldedup.reading.charsets import text_of
 from crawldedup.reading.markup import is_html
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -226,9 +227,7 @@ def _page_of(head: Message, content: bytes) -> Page | None:
     charset, body = declared.get_content_charset(), _decoded(content, headers)
     if media_type != _TEXT_TYPE:
         return Page(url, html=body, encoding=charset)
-    text = body.decode("utf-8", "replace")
-    with suppress(LookupError):  # an unknown charset
-        text = body.decode(charset or "utf-8", "replace")
+    text = text_of(body, charset, "replace")
     # What was made of a page is text, whatever it begins with.
     if kind == "response" and is_html(text):
         return Page(url, html=body, encoding=charset)

@@ -37,12 +37,13 @@ class Conflict(IntEnum):
     PICTURE = 3  #: Another lead picture.
     PLAYER = 4  #: Another video, frame or place on a map.
     DATA = 5  #: A declared value, a chosen option or a hidden field differs.
-    LISTING = 6  #: Listings that lead to other pages.
+    LISTING = 6  #: Listings that lead to other pages, or a listing and a page that is none.
     TEXT = 7  #: Another text at an address of the same form.
     LINKS = 8  #: Other links at an address of the same form.
 
 
 _FEW_LINKS: Final = 3  # links that one page has alone: fewer are a sign of a box that changes
+_LEAST_LISTED: Final = 2  # pages that a listing leads to
 _SHARED_LINKS: Final = 0.8
 _OTHER_SHARE: Final = 0.1  # of what a listing leads to, what may change
 _FEW_COMMENTS: Final = 3  # fewer may be those of another day
@@ -64,25 +65,28 @@ def conflict(first: Marks, second: Marks) -> Conflict:
         return _conflict_of_views(content, other, is_visit=address.views == its.views)
     if found := shown_conflict(content, other):
         return found
-    return _conflict_of_one_form(first, second) if is_of_one_form(address, its) else Conflict.NONE
+    return _conflict_without_marks(first, second)
 
 
-def _conflict_of_one_form(first: Marks, second: Marks) -> Conflict:
-    """Return what tells pages apart that show the same marks, at addresses of one form."""
+def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
+    """Return what tells pages of one site apart that show the same marks: what they say."""
     content, other = first.content, second.content
-    # Even if the site calls them one page: what people wrote on the second one stands nowhere else.
-    if have_other_comments(content, other):
-        return Conflict.TEXT
     address, its = first.address, second.address
-    is_one_page = (
-        address is not None and its is not None and address.canonical == its.canonical != 0
-    )
-    has_listing = content.is_listing or other.is_listing
-    if is_one_page or (content.is_listing and other.is_listing):
+    if address is None or its is None:
+        return Conflict.NONE
+    are_of_one_form = is_of_one_form(address, its)
+    # Even if the site calls them one page: what people wrote on the second one stands nowhere else.
+    if are_of_one_form and have_other_comments(content, other):
+        return Conflict.TEXT
+    if address.canonical == its.canonical != 0:
+        return Conflict.NONE
+    if content.is_listing or other.is_listing:
+        return Conflict.LISTING if quotes_the_other(content, other) else Conflict.NONE
+    if not are_of_one_form:
         return Conflict.NONE
     if _differ(content.text, other.text):
         return Conflict.TEXT
-    if not has_listing and have_other_links(content, other):
+    if have_other_links(content, other):
         return Conflict.LINKS
     return Conflict.NONE
 
@@ -215,6 +219,18 @@ def are_other_listings(first: ContentMarks, second: ContentMarks) -> bool:
     """Return whether two listings lead to other pages."""
     differing = _members_of(first.sketch ^ second.sketch)
     return differing > _OTHER_SHARE * max(first.links, second.links)
+
+
+def quotes_the_other(first: ContentMarks, second: ContentMarks) -> bool:
+    """Return whether one page is a listing and the other is none, though it has links as well.
+
+    A listing that quotes a whole article is no copy of it. But the print view of a listing has no
+    links, and a page that leads to one other page may be a view of that one.
+    """
+    if first.is_listing == second.is_listing:
+        return False
+    listing, other = (first, second) if first.is_listing else (second, first)
+    return listing.links >= _LEAST_LISTED and other.links > 0
 
 
 def _members_of(sketch: int) -> float:

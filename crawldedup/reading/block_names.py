@@ -41,6 +41,8 @@ _REPLY: Final = _word(
     r"(?:accepted|suggested)answer"
 )
 _SIDEBAR: Final = _word("side-?bar")
+# Where terms and policies stand.
+_FOOT: Final = _word(r"footer|cookie\w*|consent|modal|popup|copyright")
 _NOISE_ID: Final = re.compile(
     r"^(?:[\w-]*[_-])?(?:sidebar|footer|nav|navigation|menu|related|share|social|newsletter)"
     r"(?:[_-][\w-]*)?$",
@@ -132,3 +134,8 @@ def class_of_noise(node: LexborNode) -> str:
     names = (node.attributes.get("class") or "")[:_READ]
     found = _NOISE.search(names) or _COMMENTS.search(names)
     return found[0].strip(" -_").lower() if found else names
+
+
+def is_foot_name(name: str) -> bool:
+    """Return whether a class is that of a footer or a dialog, where terms and policies stand."""
+    return _FOOT.search(name) is not None

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from crawldedup.reading.block_names import Label, class_of_noise, label_of
+from crawldedup.reading.block_names import Label, class_of_noise, is_foot_name, label_of
 
 
 def tags(names: str) -> frozenset[str]:
@@ -107,9 +107,14 @@ _NAMED: Final = 5_000
 _SHORT_NOISE: Final = 100
 # Times that what is called noise may be longer than the rest of the page, links left out.
 _BELIEVED: Final = 1.5
-_BELIEVED_IF_HIDDEN: Final = 4.0
+_BELIEVED_IN_DOUBT: Final = 4.0
 _LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
+_LEAST_TITLE: Final = 25  # letters of a link
 _LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
+# Letters from which on a page has a text of its own. Terms and policies, which stand in footers and
+# dialogs, are then believed to be such even if they are longer.
+_ENOUGH: Final = 1_000
+_FEET: Final = tags("footer dialog")
 _MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
 # Of names within names that are not believed, such as comments in a list of comments.
 _LEVELS_OF_NAMES: Final = 3
@@ -198,13 +203,20 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     blocks = _walk(tree.body, anchors, _WITHOUT_CONTROLS, holders)
     content: frozenset[int] = frozenset()
     for _ in range(_LEVELS_OF_NAMES):
-        rest = sum([len(text) - linked for text, linked, _ in blocks.lines])
+        rest = sum([_weight(text, linked) for text, linked, _ in blocks.lines])
         found = _content_among(blocks.left_out, rest)
         if not found:
             break
         content |= found
         blocks = _walk(tree.body, anchors, _WITHOUT_CONTROLS, holders, content)
     return blocks
+
+
+def _weight(text: str, linked: int) -> int:
+    """Return how many letters of a line say something: a long link is a title, a short one leads
+    to a part of the site.
+    """
+    return len(text) if linked >= _LEAST_TITLE else len(text) - linked
 
 
 class LeftOut(NamedTuple):
@@ -227,15 +239,17 @@ def _content_among(left_out: Sequence[LeftOut], rest: int) -> frozenset[int]:
 
     Args:
         left_out: The elements that were left out.
-        rest: The letters of the rest, without links.
+        rest: The letters of the rest, without short links.
     """
     rest = max(0, rest - sum([each.letters for each in left_out if each.is_read]))
     groups: dict[tuple[str, str, int], list[LeftOut]] = defaultdict(list)
     for each in left_out:
         groups[each.node.tag or "", class_of_noise(each.node), each.name].append(each)
     content: set[int] = set()
-    for (_, _, label), group in groups.items():
-        times = _BELIEVED_IF_HIDDEN if label == Label.HIDDEN else _BELIEVED
+    for (tag, name, label), group in groups.items():
+        is_foot = tag in _FEET or is_foot_name(name)
+        is_doubtful = label == Label.HIDDEN or (is_foot and rest >= _ENOUGH)
+        times = _BELIEVED_IN_DOUBT if is_doubtful else _BELIEVED
         most = max(rest * times, _LEAST_CONTENT)
         letters = sum([each.letters for each in group])
         if letters > most and sum([_letters_beside_links(each.node) for each in group]) > most:

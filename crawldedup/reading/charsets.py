@@ -60,6 +60,20 @@ def codec_of(label: str | None) -> str | None:
     return f"{codec}-be" if codec in WIDE else codec
 
 
+def text_of(body: bytes, label: str | None, errors: str = "strict") -> str:
+    """Decode a plain text.
+
+    Args:
+        body: The bytes.
+        label: The label of their encoding; without one, or with one of no web page, UTF-8.
+        errors: What to do about bytes that are no letters, as for `bytes.decode`.
+
+    Raises:
+        UnicodeDecodeError: The bytes are no text in this encoding, and `errors` is "strict".
+    """
+    return body.decode(codec_of(label) or "utf-8", errors).removeprefix("\ufeff")
+
+
 def label_in_type(content_type: str | None) -> str | None:
     """Return the label in a Content-Type header, if there is one."""
     label = _IN_TYPE.search(content_type or "")

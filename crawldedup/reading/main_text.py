@@ -8,19 +8,21 @@ where it stands:
    headline.
 2. From the body, the way leads to the block of the article, which holds most of the weight of the
    prose, as long as little is left behind that is told in the same voice: paragraphs, lists,
-   tables, code, blocks of the same kind and class that are no teasers, and any large one that
-   stands under the headline with it. So documentation, forums and reviews stay whole. Prose weighs
-   more the more of it stands together, for teasers stand alone and paragraphs together. It weighs
-   more in an element that is named as an article, and beside the headline: the longest heading that
-   the page's title repeats, or else the only first heading. What stands with the headline, away
-   from the prose, is of the article too, since a template can hold more prose than the page.
+   tables, code, blocks of the same kind and class that are no teasers, sections below headings of
+   the same level, and any large one that stands under the headline with it. So documentation,
+   forums and reviews stay whole. One teaser does not stand for the others: a listing is all of
+   them. Prose weighs more the more of it stands together, for teasers stand alone and paragraphs
+   together. It weighs more in an element that is named as an article, and beside the headline: the
+   longest heading that the page's title repeats, or else the only first heading. What stands with
+   the headline, away from the prose, is of the article too, since a template can hold more prose
+   than the page.
 3. All lines of that block are the text, or of a page with little prose all that the first rule
    leaves; but for lists of links, unless they are more than the rest, as in a listing.
 """
 
 import re
 from collections.abc import Set
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawldedup.reading.block_names import Label
 from crawldedup.reading.blocks import (
@@ -39,6 +41,7 @@ _ARTICLE, _CAPTION, _H1 = map(kind_of, ("article", "figcaption", "h1"))
 _MAIN, _PRE, _TABLE = map(kind_of, ("main", "pre", "table"))
 _CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
+_TITLES: Final = kinds_of(["h1", "h2", "h3", "h4"])
 _PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
 _SINGLE: Final = kinds_of(["li", "p"])
 _NEVER_ALONE: Final = _SINGLE | {_PRE}
@@ -89,14 +92,19 @@ _PARTS: Final = 64  # in parts of a byte so that all sums are exact
 # Bytes without which a page has no article but is a list, a table or code,.
 _LEAST_PROSE: Final = 250
 _LEAST_SHARE: Final = 0.3  # and such a share of the page,
-_LISTED: Final = 0.3  # in which links count less
+_LISTED: Final = 0.3  # in which links count less,
+_LITTLE_PROSE: Final = 800  # but for the headings of a page with no more bytes of prose than this
 _MOST: Final = 0.5  # share of the weight that leads the way
+# Shares of a text from which on its links are listed because they are what the text is about.
+_MOST_LISTED: Final = 0.5
+_MOST_LISTED_BESIDE_LITTLE: Final = 0.35
 # Share of the prose; with less, articles keep teasers, with more, manuals lose sections.
 _MAY_BE_LEFT: Final = 0.25
 # Share of the article's prose; blocks under its headline may have as much, boxes beside it do not.
 _LARGE: Final = 0.5
 # So code is never left: a signature tells functions apart whose descriptions are alike.
 _CODE: Final = 10
+_ALL_CODE: Final = 0.9  # share of a block from which on it is code, with or without a frame
 # Bytes beside the headline from which on they are more than an author and a date,.
 _LEAST_BESIDE: Final = 60
 _LEAST_SHARE_BESIDE: Final = 0.05  # and the share of the article's lines
@@ -111,15 +119,47 @@ def main_text(page: HtmlPage) -> str:
         return ""
     read = _Lines(blocks, page.content)
     text = kept = read.without_noise()
-    size = sum([read.sizes[line] * (_LISTED if read.is_listed[line] else 1) for line in kept])
-    if sum([read.sizes[line] for line in kept if read.is_prose[line]]) >= max(
-        _LEAST_PROSE, _LEAST_SHARE * size
-    ):
-        text = _Descent(read, kept, headline(blocks, page.title)).article()
-    unlisted = [line for line in text if not read.is_listed[line]]
-    if sum([read.sizes[line] for line in text]) <= 2 * sum([read.sizes[line] for line in unlisted]):
+    is_listing = True
+    if _has_article(read, kept):
+        descent = _Descent(read, kept, headline(blocks, page.title))
+        text, is_listing = descent.article(), descent.is_listing
+    unlisted = [
+        line
+        for line in text
+        if not read.is_listed[line] or (is_listing and _is_title(blocks, blocks.lines[line][2]))
+    ]
+    sizes = [sum([read.sizes[line] for line in lines]) for lines in (text, unlisted)]
+    prose = sum([read.sizes[line] for line in text if read.is_prose[line]])
+    is_about_links = is_listing and prose < _LITTLE_PROSE
+    most = _MOST_LISTED_BESIDE_LITTLE if is_about_links else _MOST_LISTED
+    if sizes[0] - sizes[1] <= most * sizes[0]:
         text = unlisted
     return "\n".join([blocks.lines[line][0] for line in text])
+
+
+def _has_article(read: "_Lines", kept: list[int]) -> bool:
+    """Return whether a page has enough prose for an article."""
+    blocks, sizes = read.blocks, read.sizes
+    prose = sum([sizes[line] for line in kept if read.is_prose[line]])
+    if prose < _LEAST_PROSE:
+        return False
+    size = sum([sizes[line] * (_LISTED if read.is_listed[line] else 1) for line in kept])
+    if prose < _LITTLE_PROSE:
+        # Beside little prose, the titles of other pages are what the page is about.
+        titles = sum(
+            [
+                sizes[line]
+                for line in kept
+                if read.is_listed[line] and _is_title(blocks, blocks.lines[line][2])
+            ]
+        )
+        size += titles * (1 - _LISTED)
+    return prose >= _LEAST_SHARE * size
+
+
+def _is_title(blocks: Blocks, block: int) -> bool:
+    """Return whether a block is a heading, or stands right in one."""
+    return blocks.kinds[block] in _TITLES or blocks.kinds[max(blocks.parents[block], 0)] in _TITLES
 
 
 def headline(blocks: Blocks, title: str) -> int:
@@ -273,6 +313,29 @@ class _Lines:
         return share <= _BELIEVED_ELSE or prose <= _FOOTER
 
 
+class _Opening(NamedTuple):
+    """The first heading in a block: its tag, and whether it is a link."""
+
+    kind: int
+    is_linked: bool
+
+
+def _openings(blocks: Blocks, kept: list[int]) -> dict[int, _Opening]:
+    """Return the first heading in each block that has one."""
+    kinds, parents = blocks.kinds, blocks.parents
+    found: dict[int, _Opening] = {}
+    for line in kept:
+        text, linked, block = blocks.lines[line]
+        kind = kinds[block]
+        if kind not in _TITLES and (kind := kinds[max(parents[block], 0)]) not in _TITLES:
+            continue
+        opening = _Opening(kind, linked > _LINK * len(text))
+        while block >= 0 and block not in found:
+            found[block] = opening
+            block = parents[block]
+    return found
+
+
 class _Descent:
     """Descends from the body to the article, past what is noise."""
 
@@ -280,10 +343,11 @@ class _Descent:
         self._read, self._blocks, self._kept, self._headline = read, read.blocks, kept, headline
         blocks, sizes = read.blocks, read.sizes
         self._around_headline = set(blocks.way_to(headline))
-        own, prose, together, beside, weights = ([0] * len(blocks.ends) for _ in range(5))
+        own, every, prose, together, beside, weights = ([0] * len(blocks.ends) for _ in range(6))
         paragraphs: list[tuple[int, int, int]] = []
         for line in kept:
             block = blocks.lines[line][2]
+            every[block] += sizes[line]
             if not read.is_listed[line]:
                 own[block] += sizes[line]
             if read.is_prose[line]:
@@ -303,15 +367,20 @@ class _Descent:
             weights[block] += weight * read.factors[block] * (_BESIDE_HEADLINE if is_near else 1)
         sums = [totals(values, blocks.ends) for values in (own, prose, beside, weights)]
         self._own, (self._sizes, self._prose, self._together, self._weights) = own, sums
+        self._every = totals(every, blocks.ends)
+        code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
+        self._code = totals(code, blocks.ends)
+        self._openings = _openings(blocks, kept)
+        self.is_listing = False
 
     def article(self) -> list[int]:
         """Return the numbers of the article's lines; those of all lines but noise if the page has
         no article.
         """
         blocks, weights, article, left = self._blocks, self._weights, 0, 0.0
-        while inside := [block for block in blocks.children(article) if self._sizes[block]]:
+        while inside := [block for block in blocks.children(article) if self._every[block]]:
             inner = max(reversed(inside), key=weights.__getitem__)
-            if weights[inner] < _MOST * weights[0]:
+            if weights[inner] < _MOST * weights[0] or self._is_code(inner):
                 break
             left += self._own[article] + sum(
                 [self._left(block, inner) for block in inside if block != inner]
@@ -332,22 +401,69 @@ class _Descent:
     def _left(self, block: int, inner: int) -> float:
         """Return how many bytes of a block are lost by descending to the block `inner`."""
         read, kinds, size = self._read, self._blocks.kinds, self._sizes[block]
-        if kinds[block] == _PRE:
-            return _CODE * size
+        if self._code[block]:
+            return _CODE * self._code[block]
+        has_links = read.links[block] >= _TEASER * read.characters[block]
+        if has_links and self._is_listed_above(block, inner):
+            self.is_listing = True
+            return self._every[block]
         # A list or table with headings in it is one of other articles, or is there for the layout.
         if kinds[block] in _PLAIN and _HEADINGS.isdisjoint(
             kinds[block + 1 : self._blocks.ends[block]]
         ):
             return size
-        if read.links[block] >= _TEASER * read.characters[block]:
-            return 0
+        if self._are_teasers(block, inner):
+            self.is_listing = True
+            return self._prose[inner]
+        if has_links:
+            is_most = self._every[block] >= self._prose[inner]
+            return size if is_most and self._prose[0] < _LITTLE_PROSE else 0
         if kinds[block] == kinds[inner] and self._are_alike(block, inner):
             return self._together[block] / self._together[inner] * self._prose[inner]
+        if self._are_sections(block, inner):
+            return size
         leaves_headline = (
             inner not in self._around_headline
             and self._blocks.parents[inner] in self._around_headline
         )
         return size if leaves_headline and size >= _LARGE * self._prose[inner] else 0
+
+    def _is_code(self, block: int) -> bool:
+        """Return whether a block holds code, which does not stand for the article around it."""
+        return self._code[block] >= _ALL_CODE * self._every[block]
+
+    def _is_listed_above(self, block: int, inner: int) -> bool:
+        """Return whether a block of links between the headline and a little prose is what the page
+        is about, as in a shop that describes a category below its products.
+        """
+        return (
+            self._headline < block < inner
+            and self._blocks.parents[block] in self._around_headline
+            and self._prose[0] < _LITTLE_PROSE
+            and self._every[block] >= _LARGE * self._prose[inner]
+        )
+
+    def _are_teasers(self, block: int, inner: int) -> bool:
+        """Return whether two blocks are teasers of other pages, each below a heading that links."""
+        if not self._open_alike(block, inner) or not self._openings[inner].is_linked:
+            return False
+        first, second = self._classes_of(block), self._classes_of(inner)
+        return first == second or not first.isdisjoint(second)
+
+    def _are_sections(self, block: int, inner: int) -> bool:
+        """Return whether two blocks are sections of one page, each below a heading of its own."""
+        return self._open_alike(block, inner) and not self._openings[inner].is_linked
+
+    def _open_alike(self, block: int, inner: int) -> bool:
+        """Return whether two elements of one tag open with headings of one level, which both link
+        or both do not. The headline is no heading among others.
+        """
+        return (
+            block in self._openings
+            and self._openings[block] == self._openings.get(inner)
+            and self._blocks.kinds[block] == self._blocks.kinds[inner]
+            and inner not in self._around_headline
+        )
 
     def _are_alike(self, block: int, other: int) -> bool:
         """Return whether the classes of two blocks say that they are of one kind.

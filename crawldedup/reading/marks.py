@@ -56,12 +56,15 @@ _PUNCTUATION: Final = " .:!?…»)”’\"'"
 _NUMBER_BEFORE: Final = re.compile(r"\d+")
 
 
-def read_marks(page: HtmlPage, text: str, *, with_numbers: bool = False) -> ShownMarks:
+def read_marks(
+    page: HtmlPage, text: str, url: str = "", *, with_numbers: bool = False
+) -> ShownMarks:
     """Read the marks of a page.
 
     Args:
         page: The page.
         text: Its main text.
+        url: Its URL.
         with_numbers: Whether other numbers in the text tell pages apart as well.
     """
     headings = list(_headings(page.blocks))
@@ -70,7 +73,7 @@ def read_marks(page: HtmlPage, text: str, *, with_numbers: bool = False) -> Show
     pictures = _pictures(page.blocks, meta.get("og:image", ""))
     elements = Elements.of(page.tree, text)
     links = _links(page.blocks)
-    listed = listed_targets(page.blocks, links)
+    listed = listed_targets(page.blocks, links, mark_words.link_target(url) or "")
     return ShownMarks(
         names=names,
         pictures=pictures.names,

@@ -239,9 +239,9 @@ class PageReader:
         ignored = ignored_at(self._options.ignore_marks, page.url)
         full = content.full
         if isinstance(full, PageContent):
-            marks = _marks_of(read, full.text, with_numbers=with_numbers)
+            marks = _marks_of(read, full.text, page.url, with_numbers=with_numbers)
             full = replace(full, marks=_of_seen(marks).without(ignored))
-        marks = _marks_of(read, content.text, with_numbers=with_numbers)
+        marks = _marks_of(read, content.text, page.url, with_numbers=with_numbers)
         return replace(content, marks=_of_seen(marks).without(ignored), full=full)
 
     def _content_of_text(self, page: Page, text: str) -> PageContent:
@@ -322,9 +322,9 @@ class PageReader:
         return fingerprint
 
 
-def _marks_of(read: PageText, text: str, *, with_numbers: bool) -> ShownMarks:
+def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> ShownMarks:
     """Return the marks of a page of which this text is compared."""
-    marks = read_marks(read.source, text, with_numbers=with_numbers)
+    marks = read_marks(read.source, text, url, with_numbers=with_numbers)
     comments = read.comments
     if comments.are_content or not comments.lines:
         return marks

@@ -12,7 +12,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.page import Page
-from crawldedup.reading.charsets import label_in_type
+from crawldedup.reading.charsets import label_in_type, text_of
 from crawldedup.reading.html import MAX_BYTES
 from crawldedup.reading.markup import is_html
 from crawldedup.scope import page_key, site_of
@@ -128,7 +128,7 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
     encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
     # Browsers show the source of HTML that is sent as text, but spiders select from it.
     if isinstance(response, HtmlResponse) or is_html(
-        text := response.body.decode(encoding, "replace"),
+        text := text_of(response.body, encoding, "replace"),
         parts=not declared.lower().startswith("text/markdown"),
     ):
         body = {"html": response.body, "encoding": label_in_type(declared)}

@@ -14,6 +14,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.anchors import Paragraph
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.page import Page
+from crawldedup.reading.charsets import codec_of, text_of
 from crawldedup.service.problems import ProblemError
 from crawldedup.service.routes import JSON, Scope
 from crawldedup.urls import HeadLinks
@@ -222,7 +223,10 @@ def sent_in(scope: Scope, body: bytes, kind: type[T]) -> T:
         if media_type == "text/html":
             value |= {"html_base64": body, "encoding": charset and charset[1]}
         else:
-            value["text"] = body.decode(charset[1] if charset else "utf-8")
+            label = charset[1] if charset else "utf-8"
+            if codec_of(label) is None:
+                raise LookupError(f"no web page is written in {label[:80]!r}")
+            value["text"] = text_of(body, label)
     except ValidationError as error:
         raise _refused(error) from None
     except (ValueError, LookupError, RecursionError) as error:

@@ -17,6 +17,7 @@ import msgspec
 from crawldedup import __version__, wire
 from crawldedup.index.explain import Candidate, Comparison, Explanation
 from crawldedup.reading.difference import Change
+from crawldedup.reading.omissions import Omission
 from crawldedup.service.endpoints import ENDPOINTS
 from crawldedup.service.messages import PAGE_TYPES, CheckedPage, KnownPage, Name, Pair, SentPage
 from crawldedup.service.problems import Problem
@@ -36,6 +37,7 @@ _ANSWERED: Final = (
     Candidate,
     Comparison,
     Change,
+    Omission,
     StoreInfo,
 )
 # Their properties are shown beside their fields.

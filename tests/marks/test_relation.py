@@ -278,8 +278,19 @@ class TestLinks:
     def test_the_texts_of_listings_do_not_count(self) -> None:
         listings = [linked(range(20), is_listing=True, text=text) for text in (1, 2)]
         assert between(*listings, (HERE, BESIDE)) is Conflict.NONE
-        article = replace(listings[1], is_listing=False)
-        assert between(listings[0], article, (HERE, BESIDE)) is Conflict.TEXT
+
+    def test_a_listing_stands_beside_the_article_that_it_quotes(self) -> None:
+        listing, article = linked(range(2), is_listing=True), linked(range(5, 9))
+        for address in (BESIDE, ELSEWHERE):
+            assert between(listing, article, (HERE, address)) is Conflict.LISTING
+        # Not if both claim to be one page, or if the listing was printed without its links.
+        assert between(listing, article, (HERE, VIEW)) is Conflict.NONE
+        one_page = replace(ELSEWHERE, canonical=HERE.canonical)
+        assert between(listing, article, (HERE, one_page)) is Conflict.NONE
+        assert between(listing, ContentMarks(), (HERE, ELSEWHERE)) is Conflict.NONE
+        # What leads to one page alone may be a view of it.
+        view = linked(range(1), is_listing=True)
+        assert between(view, article, (HERE, ELSEWHERE)) is Conflict.NONE
 
 
 class TestAddressesOfOneForm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from webencodings.labels import LABELS
 
-from crawldedup.reading.charsets import codec_inside, codec_of, label_in_type
+from crawldedup.reading.charsets import codec_inside, codec_of, label_in_type, text_of
 from crawldedup.reading.html import decode
 
 # What browsers refuse to decode, or read letter by letter into a private area.
@@ -101,3 +101,25 @@ def test_utf_16_without_a_mark_is_little_endian() -> None:
 )
 def test_the_label_in_a_content_type(content_type: str, label: str | None) -> None:
     assert label_in_type(content_type) == label
+
+
+@pytest.mark.parametrize(
+    ("label", "body", "text"),
+    [
+        ("koi8-r", "Привет".encode("koi8-r"), "Привет"),
+        ("UTF-16", "hé".encode("utf-16-le"), "hé"),
+        ("utf-16", b"\xff\xfeh\0", "h"),
+        (None, "hé".encode(), "hé"),
+        ("punycode", b"a-b", "a-b"),
+        ("unicode_escape", rb"\u0041", r"\u0041"),
+        ("hex", b"4142", "4142"),
+    ],
+)
+def test_texts_are_decoded_as_pages_are(label: str | None, body: bytes, text: str) -> None:
+    assert text_of(body, label) == text
+
+
+def test_broken_texts_are_refused_unless_something_stands_for_their_bytes() -> None:
+    with pytest.raises(UnicodeDecodeError):
+        text_of(b"\xff", "utf-8")
+    assert text_of(b"\xff", "utf-8", "replace") == "�"

@@ -118,6 +118,15 @@ def test_a_menu_full_of_white_space_is_not_the_page() -> None:
     assert "Boat" not in text_of(page, "By ferry")
 
 
+def test_teasers_below_an_article_of_their_kind_are_left_out() -> None:
+    teasers = "".join(
+        f"<div class=post><h2><a href=/{n}>Another story, {n}</a></h2></div>" for n in range(6)
+    )
+    body = f"<h2>The ferry</h2>{BODY}<h3><a href=/timetable>The timetable</a></h3><p>Daily.</p>"
+    article = f"<div class=post>{body}</div>"
+    assert text_of(f"{article}{teasers}") == whole(article)
+
+
 def test_a_paragraph_is_no_article_without_its_heading() -> None:
     text = " ".join(SENTENCES)
     page = f"<div class=a><h2>By ferry</h2><p>{text}</p></div><div class=b><p>{NOTICE}</p></div>"
@@ -299,13 +308,51 @@ def test_a_name_that_would_cost_the_article_is_not_believed(body: str) -> None:
         + "</table>",
         f"<p>A lamp.</p>{LINKS}<p>12.90</p>",
         " ".join(SENTENCES),
+        f"<article class=post><h2><a href=/1>The ferry</a></h2>{BODY}</article>"
+        f"<article class=post><h2><a href=/2>The bridge</a></h2><p>{TEASER}</p></article>",
+        f"<div class='card first'><h1><a href=/1>The ferry</a></h1>{BODY}</div>"
+        "<div class=card><h1><a href=/2>The bridge</a></h1><p>Closed</p></div>",
+        "<section class=a><h2>Ferries</h2><ul><li>From the old pier</li><li>Daily at dawn</li>"
+        "<li>No reservations needed in winter</li></ul></section><section class=b><h2>Prices</h2>"
+        "<ul><li>Adults 12.50</li><li>Children and dogs 6.25</li><li>Bicycles go free of charge"
+        f"</li></ul></section><section class=c><h2>What guests say</h2>{BODY}</section>",
     ],
     ids=[
         *("forum", "thread", "manual", "signature", "box", "pre", "list", "rows"),
-        *("lines", "words", "contents", "table", "listing", "bare"),
+        *("lines", "words", "contents", "table", "listing", "bare", "posts", "cards", "sections"),
     ],
 )
 def test_pages_that_are_no_article_stay_whole(page: str) -> None:
+    assert text_of(page) == whole(page)
+
+
+MEMBERS = "".join(
+    f"<li><h4>sail{n}</h4><pre>public void sail{n}(int islands)</pre></li>" for n in range(3)
+)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<div class=description>{BODY}</div><div class=details><h3>Methods</h3><ul>{MEMBERS}</ul></div>",
+        f"<div class=markdown>{BODY}</div><div class=wrap><div class=highlight><pre><code>sail(7, islands=True)"
+        "</code></pre></div></div>",
+        f"<article>{BODY}</article><section class=method><h3>sail()</h3><pre>public sail(int islands): void</pre></section>",
+    ],
+    ids=["javadoc", "highlighted", "phpdoc"],
+)
+def test_members_beside_a_description_are_content(page: str) -> None:
+    assert text_of(page) == whole(page)
+
+
+@pytest.mark.parametrize(
+    "frame", ["{}", "<div class=highlight>{}</div>", "<div><div>{}</div></div>"]
+)
+def test_code_does_not_stand_for_the_article_around_it(frame: str) -> None:
+    code = "".join(
+        f"    weights[{n}] = normal(size, {n})  # the weights, then the bias.\n" for n in range(80)
+    )
+    page = f"<article>{paragraphs(*SENTENCES[:2])}{frame.format(f'<pre>{code}</pre>')}<p>{SENTENCES[2]}</p></article>"
     assert text_of(page) == whole(page)
 
 
@@ -353,6 +400,17 @@ def test_huge_pages_are_read(html: str) -> None:
 
 
 SHARED = "The office on the quay keeps a list of boats, and reads it to all who ask. " * 3
+
+
+@pytest.mark.parametrize("frame", ["<footer>{}</footer>", '<div class="modal policy">{}</div>'])
+def test_long_terms_do_not_stand_for_a_page_with_a_text_of_its_own(frame: str) -> None:
+    terms = frame.format(f"<p>{TEASER}</p>" * 25)
+    lamps = "".join(
+        f"<li><a href=/{n}>A lamp for the harbour, number {n}</a></li>" for n in range(40)
+    )
+    for content in (f"<p>{SHARED}</p>" * 5, f"<ul>{lamps}</ul>"):
+        assert "minister" not in text_of(f"<h1>Lamps</h1><main>{content}</main>{terms}")
+    assert "minister" in text_of(f"<h1>Lamps</h1><main><p>{SHARED}</p></main>{terms}")
 
 
 @pytest.mark.parametrize(

@@ -305,6 +305,31 @@ def test_a_page_that_mostly_links_is_a_listing() -> None:
     assert not marks_of(document('<a href="/1">One story</a>' * 3)).is_listing
 
 
+@pytest.mark.parametrize("heading", ["h1", "h2", "h4"])
+def test_pages_of_teasers_are_listings(heading: str) -> None:
+    posts = "".join(
+        f"<article><{heading}><a href=/{post}>On {post}</a></{heading}><p>{PROSE}</p></article>"
+        for post in ("seals", "ferries")
+    )
+    assert marks_of(f"<title>All posts</title>{posts}").links == ("seals", "ferries")
+    assert marks_of(f"<title>All posts</title>{posts}").is_listing
+
+
+@pytest.mark.parametrize("href", [URL, f"{URL}?utm_source=mail", f"/{URL.split('/', 3)[3]}"])
+def test_an_article_whose_heading_leads_to_itself_is_no_listing(href: str) -> None:
+    def is_listing(href: str) -> bool:
+        article = f"<h2><a href='{href}'>On seals</a></h2><p>{PROSE}</p>"
+        related = "<h3><a href=/ferries>On ferries</a></h3>"
+        return marks_of(f"<title>Harbour</title>{article}{related}").is_listing
+
+    assert not is_listing(href)
+    assert is_listing("/another-page")
+
+
+def test_a_linked_headline_alone_makes_no_listing() -> None:
+    assert not marks_of(document("<h1><a href=/>Seals</a></h1>")).is_listing
+
+
 @pytest.mark.parametrize(
     "frame",
     [

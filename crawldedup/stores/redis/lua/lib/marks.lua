@@ -163,6 +163,14 @@ local function differing_links(page, other)
   return -64 / 2 * math.log(1 - 2 * min(odd, 31) / 64)
 end
 
+-- Return true if one page is a listing of some pages, and the other is none, though it has links as well.
+local function quotes_the_other(page, other)
+  if page.is_listing == other.is_listing or not page.links or not other.links then return false end
+  local links, its_links = byte(page.bytes, page.links), byte(other.bytes, other.links)
+  if not page.is_listing then links, its_links = its_links, links end
+  return links >= 2 and its_links > 0
+end
+
 -- Return true if each page has some links that the other lacks.
 local function have_other_links(page, other)
   if not page.links or not other.links then return false end
@@ -265,13 +273,14 @@ local function conflict(page, other)
     if shown ~= PICTURE and shown ~= DATUM then return shown end
     return have_other_players(page, other) and PLAYER or NONE
   end
-  if shown ~= NONE or not are_of_one_form(address, its) then return shown end
-  if have_other_comments(page, other) then return TEXT end
-  local is_one_page = address.canonical == its.canonical and its.canonical ~= '\0\0\0'
-  if is_one_page or page.is_listing and other.is_listing then return NONE end
+  if shown ~= NONE then return shown end
+  local has_one_form = are_of_one_form(address, its)
+  if has_one_form and have_other_comments(page, other) then return TEXT end
+  if address.canonical == its.canonical and its.canonical ~= '\0\0\0' then return NONE end
+  if page.is_listing ~= other.is_listing then return quotes_the_other(page, other) and LISTING or NONE end
+  if page.is_listing or not has_one_form then return NONE end
   if differ(page, page.text, other, other.text) then return TEXT end
-  local has_listing = page.is_listing or other.is_listing
-  return not has_listing and have_other_links(page, other) and LINKS or NONE
+  return have_other_links(page, other) and LINKS or NONE
 end
 
 -- Return true if a page and one with these marks are views of one page even if their texts are only half alike. Most records
