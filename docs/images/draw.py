@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parents[1]))
 
 PICTURES = (
+    "problem.svg",
     "way.svg",
     "probes.svg",
     "crowd.svg",
