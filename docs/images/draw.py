@@ -24,7 +24,6 @@ PICTURES = (
     "probes.svg",
     "crowd.svg",
     "found.svg",
-    "demo.svg",
     "report.png",
     "service.png",
 )
