@@ -175,6 +175,65 @@ def test_an_array_is_read_piece_by_piece_and_its_members_whole(
         assert [json.loads(item.raw) for item in items] == [*ITEMS, 1234567890, [], 12]
 
 
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [
+        # A crawl that is run again appends its array to the one that is there.
+        (b"[1,\n2][\n3]\n", [1, 2, 3]),
+        (b"[\n\n][\n1, [2]\n]\n\n[3]", [1, [2], 3]),
+        (b"\xef\xbb\xbf[1]\xef\xbb\xbf[2]", [1, 2]),
+        (b"[1]\n2\n3\n", [1, 2, 3]),
+        (b"[1][]", [1]),
+        (b"[]", []),
+    ],
+)
+def test_a_feed_of_several_arrays_is_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, values: list[Any]
+) -> None:
+    path = tmp_path / "feed.json"
+    path.write_bytes(content)
+    for block in (1, 2, 3, 1 << 13):
+        monkeypatch.setattr(feeds, "_BLOCK", block)
+        items = sources.items_of_file(path, None, refuse)
+        assert [json.loads(item.raw) for item in items] == values
+
+
+@pytest.mark.parametrize("rest", ["] junk", "]]", "][", "", "]{"])
+def test_what_cannot_be_read_behind_an_array_is_told(tmp_path: Path, rest: str) -> None:
+    (tmp_path / "feed.json").write_text(f"[{LINE}, {LINE}{rest}")
+    pages, (error,) = read(tmp_path / "feed.json")
+    assert (len(pages), error[:6]) == (2, "item 3")
+
+
+CYRILLIC = "дорога вела через старый мост".encode("cp1251")
+UTF8_ITEM = json.dumps({"url": "b", "text": "Größe"}, ensure_ascii=False).encode()
+OTHER_ITEM = b'{"url": "a", "text": "%b"}' % CYRILLIC
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jl", UTF8_ITEM + b"\n" + OTHER_ITEM),
+        ("a.json", b"[%b,%b]" % (UTF8_ITEM, OTHER_ITEM)),
+        ("a.csv", "url,text\nb,Größe\na,".encode() + CYRILLIC),
+        ("a.parquet", b""),
+    ],
+)
+def test_no_letter_of_another_encoding_is_lost_in_silence(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    path = tmp_path / name
+    if content:
+        path.write_bytes(content)
+    else:
+        table({"url": ["b", "a"], "text": ["Größe".encode(), CYRILLIC]}, path)
+    pages, (error,) = read(path)
+    assert [page.text for page in pages] == ["Größe"]
+    assert re.match(r"(line|item|row) 2: it is not UTF-8", error)
+    # `filter` writes it as it came.
+    assert len(list(sources.items_of_file(path, ANY_FIELDS, lambda _: None))) == 2
+
+
 @pytest.mark.parametrize("form", [JsonLinesItemExporter, JsonItemExporter, CsvItemExporter])
 @pytest.mark.parametrize("is_cut", [True, False])
 def test_of_a_compressed_feed_the_items_before_its_end_are_read(
