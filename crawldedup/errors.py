@@ -73,7 +73,8 @@ class PageError(CrawlDedupError):
     Attributes:
         reason: A short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``,
             ``out_of_memory``, ``binary``, ``empty``, ``broken``, or ``shell`` for a page whose
-            content a script has yet to bring.
+            content a script has yet to bring. Files and archives have ``partial`` as well, for what
+            is cut off, and ``encoding``, for a text in another encoding than it says.
     """
 
     counter = "page"

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self
 
-from crawldedup.commands.archives import MOST_BYTES
+from crawldedup.commands.items import MOST_BYTES
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 

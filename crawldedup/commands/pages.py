@@ -41,7 +41,14 @@ def require_existing(dedup: Deduplicator) -> None:
 
 
 def _given_pages(given: Namespace, output: Output) -> Iterator[Page]:
-    return under_url(readable_sources(given.pages, output.unreadable, Fields.of(given)), given.url)
+    pages = readable_sources(
+        given.pages,
+        output.unreadable,
+        Fields.of(given),
+        on_skip=output.skip,
+        on_note=output.error,
+    )
+    return under_url(pages, given.url)
 
 
 def _in_words(verdict: Verdict) -> str:
@@ -59,10 +66,15 @@ def _paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
 def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
     inputs = output.counted(_given_pages(given, output))
+    is_any = False
     for verdict in dedup.check_many(
         inputs, on_unreadable=lambda page, error: output.skip(page.url, error)
     ):
+        is_any = True
         output.show(wire.plain(verdict), _in_words(verdict), *_paragraphs_in_words(verdict))
+    if not is_any:
+        # Whoever names pages of which none can be compared has made a mistake.
+        output.status = 1
 
 
 def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:

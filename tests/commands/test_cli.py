@@ -329,7 +329,7 @@ class _Dripping(BaseHTTPRequestHandler):
 def test_an_answer_in_drops_is_given_up(
     run: Run, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawldedup.commands.sources._FETCH_SECONDS", 0.5)
+    monkeypatch.setattr("crawldedup.commands.web._FETCH_SECONDS", 0.5)
     with ThreadingHTTPServer(("127.0.0.1", 0), _Dripping) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()

@@ -21,7 +21,9 @@ from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExp
 
 from crawldedup.commands import feeds, sources
 from crawldedup.commands.feeds import ANY_FIELDS, Fields
-from crawldedup.commands.sources import readable_sources, refuse, urls_of_sitemap
+from crawldedup.commands.items import refuse
+from crawldedup.commands.sitemaps import urls_of_sitemap
+from crawldedup.commands.sources import readable_sources
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
@@ -324,31 +326,56 @@ def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_pa
             (f"{site}/b", b"<p>b"),
         ]
         assert [str(error).partition(" ")[0] for error in errors] == [f"{site}/missing"]
-        assert list(urls_of_sitemap(f"{site}/loop.xml")) == []
+        assert list(urls_of_sitemap(f"{site}/loop.xml", errors.append)) == []
+        assert "too many levels deep" in str(errors[-1])
         server.shutdown()
 
 
 @pytest.mark.parametrize(
-    ("content", "urls"),
+    ("content", "urls", "problem"),
     [
-        (sitemap("https://a.example/?a=1&amp;b=ä"), ["https://a.example/?a=1&b=ä"]),
-        (gzip.compress(sitemap("https://a.example/", of=""), mtime=0), ["https://a.example/"]),
+        (sitemap("https://a.example/?a=1&amp;b=ä"), ["https://a.example/?a=1&b=ä"], ""),
+        (gzip.compress(sitemap("https://a.example/", of=""), mtime=0), ["https://a.example/"], ""),
+        # Members of gzip stand one behind the other.
+        (
+            gzip.compress(sitemap("https://a.example/")[:90])
+            + gzip.compress(sitemap("https://a.example/")[90:]),
+            ["https://a.example/"],
+            "",
+        ),
+        (
+            sitemap("https://a.example/", "https://b.example/")[:-60],
+            ["https://a.example/"],
+            "may be read in part",
+        ),
+        (
+            gzip.compress(sitemap("https://a.example/"))[:-6],
+            ["https://a.example/"],
+            "cannot be decompressed to its end",
+        ),
         # No file of this machine is named by others.
         (
             sitemap("/etc/hostname", "-", "file:///etc/hostname", "https://a.example/"),
             ["https://a.example/"],
+            "3 places left out",
         ),
         # Entities are not expanded.
         (
             b"<!DOCTYPE urlset [<!ENTITY x "
             b'"https://a.example/">]><urlset><url><loc>&x;</loc></url></urlset>',
             [],
+            "1 place left out",
         ),
     ],
 )
-def test_a_sitemap_may_be_a_file(tmp_path: Path, content: bytes, urls: list[str]) -> None:
+def test_a_sitemap_may_be_a_file(
+    tmp_path: Path, content: bytes, urls: list[str], problem: str
+) -> None:
     (tmp_path / "sitemap.xml").write_bytes(content)
-    assert list(urls_of_sitemap(str(tmp_path / "sitemap.xml"))) == urls
+    errors: list[Exception] = []
+    assert list(urls_of_sitemap(str(tmp_path / "sitemap.xml"), errors.append)) == urls
+    assert problem in "".join(map(str, errors))
+    assert bool(errors) == bool(problem)
 
 
 def test_a_text_has_the_title_that_its_item_gives(tmp_path: Path) -> None:
