@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -20,8 +20,10 @@ from crawldedup.index.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.index.queries import expected_recall
 from crawldedup.marks.reasons import kind_in_words
 from crawldedup.page import Page
+from crawldedup.reading.extract import BUILT_IN_EXTRACTORS
 from crawldedup.reading.omissions import in_words
 from crawldedup.scope import site_of
+from crawldedup.stores.profiles import ProfileParts
 from crawldedup.stores.registry import require_index, shown_url
 from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Verdict, describe
@@ -77,13 +79,35 @@ def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         output.status = 1
 
 
+@contextmanager
+def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[Deduplicator]:
+    """Yield a Deduplicator with the options that the index was made with, as far as it names them.
+
+    What is not known of them, such as the areas that were compared, is told.
+    """
+    profile = require_index(dedup.options.store, dedup.options.namespace)
+    parts = ProfileParts.of(profile)
+    changes: dict[str, Any] = {}
+    if parts is not None:
+        extractor = parts.extractor.partition("-")[0]
+        # Another one is a program of somebody's, which a store must not choose.
+        if extractor in BUILT_IN_EXTRACTORS:
+            changes["extractor"] = extractor
+        changes["distinguish"] = parts.distinguish
+    with closing(make_deduplicator(given, **changes)) as fitting:
+        for change in fitting.accept_profile().values():
+            output.error(f"{change}: the similarities are those of what is compared now")
+        yield fitting
+
+
 def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show the remembered pages that resemble a page."""
     page = single_source(given.page)
     require_existing(dedup)
-    matches = dedup.find(
-        html=page.html, text=page.text, title=page.title, encoding=page.encoding, url=page.url
-    )
+    with _fitting(dedup, given, output) as index:
+        matches = index.find(
+            html=page.html, text=page.text, title=page.title, encoding=page.encoding, url=page.url
+        )
     lines = [] if matches else ["no remembered page resembles it"]
     for match in matches:
         kind, copies = (
@@ -306,8 +330,9 @@ def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:
 
 
 def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
-    """Show the figures of an index."""
+    """Show the figures of an index, whatever options it was made with."""
     require_existing(dedup)
+    dedup.accept_profile()
     figures: dict[str, Any] = asdict(dedup.info())
     for name in ("bytes", "table_bytes"):
         figures[f"{name}_a_page"] = (
@@ -337,8 +362,9 @@ def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def forget(
     dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output
 ) -> None:
-    """Remove pages by their URLs, identities and scope keys."""
+    """Remove pages by their URLs, identities and scope keys, whatever options made the index."""
     require_existing(dedup)
+    dedup.accept_profile()
     removed = sum(
         dedup.forget(url, identity=identity, scope_key=scope_key)
         for url, identity, scope_key in pages
