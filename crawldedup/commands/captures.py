@@ -18,12 +18,34 @@ HTML_TYPES: Final = frozenset(
     {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
 )
 _TEXT_TYPES: Final = frozenset({"text/plain", "text/markdown"})
-# Types by which servers say that they do not know; browsers look at the content then.
-_UNKNOWN_TYPES: Final = frozenset({"unknown/unknown", "application/unknown"})
-_STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b")
+# Types by which servers say that they do not know; crawlers look at the content then.
+_UNKNOWN_TYPES: Final = frozenset(
+    {
+        "application/binary",
+        "application/force-download",
+        "application/octet-stream",
+        "application/unknown",
+        "application/x-unknown",
+        "application/x-unknown-content-type",
+        "binary/octet-stream",
+        "unknown/unknown",
+    }
+)
+_STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b", re.IGNORECASE)
 # What is in every archive beside the pages, and no page to anybody.
 _COMPANIONS: Final = frozenset({"request", "metadata", "warcinfo"})
 _WEB: Final = ("http:", "https:")
+
+
+def checked_text(text: str) -> str:
+    """Return a decoded text.
+
+    Raises:
+        UnicodeError: It holds NUL, as a text does that was written in UTF-16 without its mark.
+    """
+    if "\0" in text:
+        raise UnicodeError("it holds NUL")
+    return text
 
 
 class CaptureError(Exception):
@@ -42,7 +64,7 @@ def page_of(head: Headers, content: bytes) -> Page | Unread | NoPage:
     kind = head.get("WARC-Type")
     if kind in _COMPANIONS:
         return NoPage("")
-    is_of_web = url.startswith(_WEB)
+    is_of_web = url.lower().startswith(_WEB)
     if kind == "response" and is_of_web:
         return _page_of_response(url, head, content)
     if kind == "conversion" or (kind == "resource" and is_of_web):
@@ -77,7 +99,7 @@ def _page_of_body(
     if declared is None or declared.name in _UNKNOWN_TYPES:
         identified = _identified(url, head, body.content)
         if identified is None:
-            return NoPage("record without Content-Type")
+            return NoPage(declared.name if declared else "record without Content-Type")
         declared = identified
     if why := _why_partial(head, body):
         return Unread(url, PageError("partial", why))
@@ -95,8 +117,8 @@ def _page_of_text(
     ):
         return Page(url, html=body, encoding=declared.charset)
     try:
-        return Page(url, text=text_of(body, declared.charset))
-    except UnicodeDecodeError:
+        return Page(url, text=checked_text(text_of(body, declared.charset)))
+    except UnicodeError:
         codec = codec_of(declared.charset)
         claim = "which it is said to be" if codec else "which is taken where none is declared"
         # A letter that is replaced is lost, and with it what tells two texts apart.

@@ -8,12 +8,13 @@ from typing import Final
 
 from w3lib.encoding import read_bom
 
+from crawldedup.commands.captures import checked_text
 from crawldedup.commands.forms import (
-    DYNAMIC_SUFFIXES,
     HTML_SUFFIXES,
     TEXT_SUFFIXES,
     is_page_name,
     is_text_name,
+    may_be_page,
     suffix_of,
     why_not_read,
 )
@@ -58,8 +59,8 @@ def item_of_file(path: Path) -> Item:
 def _page_of_text(url: str, body: bytes) -> Page | Unread:
     encoding, mark = read_bom(body)
     try:
-        return Page(url, text=body[len(mark or b"") :].decode(encoding or "utf-8"))
-    except UnicodeDecodeError:
+        return Page(url, text=checked_text(body[len(mark or b"") :].decode(encoding or "utf-8")))
+    except UnicodeError:
         # A letter that is replaced is lost, and with it what tells two texts apart.
         message = "it is not UTF-8, in which texts are read; convert it, for example by iconv"
         return Unread(url, PageError("encoding", message))
@@ -70,8 +71,8 @@ def pages_below(
 ) -> list[Path]:
     """Return the HTML and text files below a folder, sorted.
 
-    They are known by their names. Files that are called as programs are, such as `view.php?id=3`,
-    or that have no suffix, count if they begin as HTML does.
+    They are known by their names. Others, such as `view.php?id=3`, count if they begin as HTML
+    does, unless their names are those of images, programs and the like.
 
     Args:
         folder: The folder.
@@ -108,7 +109,7 @@ def _files_below(folder: Path, on_error: OnError) -> Iterator[Path]:
 def _is_page(path: Path) -> bool:
     if is_page_name(path.name):
         return True
-    if suffix_of(path.name) not in DYNAMIC_SUFFIXES:
+    if not may_be_page(path.name):
         return False
     try:
         return is_html(decode(read_at_most(path, _HEAD_BYTES), None))

@@ -16,8 +16,19 @@ _FORMS: Final = {
 }
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
-# Files that servers make pages with. A crawler saves the pages under these names.
-DYNAMIC_SUFFIXES: Final = (".shtml", ".php", ".asp", ".aspx", ".jsp", ".cgi", ".cfm", ".do", "")
+
+
+def _suffixes(names: str) -> frozenset[str]:
+    return frozenset(f".{name}" for name in names.split())
+
+
+# In a folder, files of all other names may be pages that a crawler has saved as their URLs end.
+_NEVER_PAGES: Final = _suffixes("""
+    7z apk avi avif bin bmp bz2 class css csv doc docx eot epub exe flac flv gif gz ico iso jar jl
+    jpeg jpg js json jsonl jsonlines log m4a map mjs mkv mov mp3 mp4 mpeg ndjson o odt ogg otf
+    parquet pdf png ppt pptx py rar rpm rss rtf so sqlite svg tar tgz tif tiff ts ttf wacz warc wasm
+    wav webm webp wet woff woff2 xls xlsx xz yaml yml zip zst
+""")
 _SUFFIX: Final = re.compile(r"(\.[a-z]+)$")
 # What `wget` puts behind a name that is taken.
 _NUMBERED: Final = re.compile(r"(\.[a-z]{1,8})\.\d{1,4}$")
@@ -28,7 +39,9 @@ _TABLE: Final = "such tables are not read; save it as .csv or .parquet"
 _FOLDER: Final = "such archives are not read; unpack it, and name the folder"
 _NOT_READ: Final = {
     ".arc": _ARC,
-    **dict.fromkeys((".tsv", ".xls", ".xlsx", ".ods"), _TABLE),
+    **dict.fromkeys(
+        (".tsv", ".xls", ".xlsx", ".ods", ".arrow", ".feather", ".orc", ".avro"), _TABLE
+    ),
     **dict.fromkeys((".tar", ".tgz", ".txz", ".tzst", ".tbz2", ".zip", ".7z", ".rar"), _FOLDER),
     **dict.fromkeys((".mht", ".mhtml"), "such pages are not read; save it as .html"),
 }
@@ -78,6 +91,11 @@ def suffix_of(name: str) -> str:
 def is_text_name(name: str) -> bool:
     """Return whether a file of this name holds a plain text."""
     return suffix_of(name) in TEXT_SUFFIXES
+
+
+def may_be_page(name: str) -> bool:
+    """Return whether a file of this name may be a page, so that it is worth a look."""
+    return suffix_of(name) not in _NEVER_PAGES and why_not_read(name) is None
 
 
 def is_page_name(name: str) -> bool:

@@ -12,9 +12,12 @@ from crawldedup.commands.packing import zstandard
 from crawldedup.errors import MissingDependencyError, PageError
 from crawldedup.reading.html import decode
 
-_CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
+_CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_LINE_END: Final = re.compile(rb"\r?\n|\Z")
+_RANGE: Final = re.compile(r"bytes\s+0-(\d{1,18})/(\d{1,18})\s*")
 GZIP_MAGIC: Final = b"\x1f\x8b"
 _ZSTANDARD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_LENGTH: Final = re.compile(r"[0-9]{1,18}")
 _SAMPLE_BYTES: Final = 8192
 _MOST_MEMBERS: Final = 10_000
 # Half of all servers send deflate without the header that it should have.
@@ -37,17 +40,28 @@ def decoded_body(body: bytes, headers: Headers) -> Body:
     Raises:
         PageError: "encoding", for one that no package here decodes.
     """
-    is_whole = True
-    if headers.list_of("Transfer-Encoding")[-1:] == ["chunked"]:
-        body, is_whole = _without_chunks(body)
-    elif (length := headers.get("Content-Length")).isdecimal() and len(length) < 19:
-        is_whole = len(body) >= int(length)
-    for encoding in reversed(headers.list_of("Content-Encoding")):
+    is_whole = _is_whole_range(headers.get("Content-Range"))
+    transfer = headers.list_of("Transfer-Encoding")
+    length = headers.get("Content-Length")
+    if transfer[-1:] == ["chunked"]:
+        body, has_end = _without_chunks(body)
+        is_whole = is_whole and has_end
+    elif _LENGTH.fullmatch(length):
+        is_whole = is_whole and len(body) >= int(length)
+    for encoding in reversed([*headers.list_of("Content-Encoding"), *transfer]):
         decoder = _DECODERS.get(encoding)
         if decoder is not None:
             decoded = decoder(body)
             body, is_whole = decoded.content, is_whole and decoded.is_whole
     return Body(body, is_whole)
+
+
+def _is_whole_range(content_range: str) -> bool:
+    """Return whether an answer is no part of a page, given its Content-Range, which it may have
+    without the status 206.
+    """
+    named = _RANGE.fullmatch(content_range)
+    return not content_range or (named is not None and int(named[1]) + 1 >= int(named[2]))
 
 
 def _without_chunks(body: bytes) -> Body:
@@ -59,7 +73,8 @@ def _without_chunks(body: bytes) -> Body:
             return Body(bytes(content), True)
         place = chunk.end() + size
         content += body[chunk.end() : place]
-        place += len(b"\r\n")
+        line_end = _LINE_END.match(body, place)
+        place = line_end.end() if line_end else place
     return Body(bytes(content), False) if place else Body(body, True)
 
 

@@ -5,6 +5,7 @@ Errors of a file, or of a part of it, go to `on_error`, and reading continues wh
 
 import csv
 import io
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -55,6 +56,7 @@ from crawldedup.page import Page
 from crawldedup.text import pluralize
 
 _STANDARD_INPUT: Final = "standard input"
+_ARRAY: Final = re.compile(rb"\[\s*\{")
 
 
 def readable_sources(
@@ -68,7 +70,8 @@ def readable_sources(
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives,
     sitemaps and URLs.
 
-    `-` is standard input: JSON lines if it begins with an object, else one page. Files may be
+    `-` is standard input: a feed if it begins with an object or with an array of them, else one
+    page. Files may be
     compressed (.gz, .bz2, .xz, .zst).
 
     Args:
@@ -135,8 +138,11 @@ def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> 
     path = Path(name)
     if name == STANDARD:
         stream = cast("io.BufferedReader", sys.stdin.buffer)
-        if stream.peek().removeprefix(BOM).lstrip().startswith(b"{"):
+        beginning = stream.peek().removeprefix(BOM).lstrip()
+        if beginning.startswith(b"{"):
             return items_of_lines(stream, fields, on_error)
+        if _ARRAY.match(beginning):
+            return _items_of_stream(rows_of_array(stream), "item", fields, on_error)
         return iter([Item(STANDARD, page=Page("stdin:", html=stream.read(MOST_BYTES)))])
     if is_sitemap_name(name):
         return _items_of_each(urls_of_sitemap(name, on_error), on_error, fields, on_note)
@@ -215,8 +221,13 @@ def items_of_file(
 
 def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
     """Return the items of standard input."""
-    place = _Place(_STANDARD_INPUT, "line")
-    items = _items_of_rows(nullcontext(), rows_of_lines(file), place, fields)
+    return _items_of_stream(rows_of_lines(file), "line", fields, on_error)
+
+
+def _items_of_stream(
+    rows: Iterator[FeedRow], unit: str, fields: Fields | None, on_error: OnError
+) -> Iterator[Item]:
+    items = _items_of_rows(nullcontext(), rows, _Place(_STANDARD_INPUT, unit), fields)
     return reported(items, _report_of_feed(_STANDARD_INPUT, fields), on_error)
 
 

@@ -63,6 +63,12 @@ CHUNKED = OK + TYPE + b"Transfer-Encoding: chunked\r\n"
         record(b"5\r\nhello\r\n", CHUNKED),
         record(b"500\r\nhello", CHUNKED),
         record(b"5\r\nhello\r\nno chunk", CHUNKED),
+        record(b"500\nhello", CHUNKED),
+        record(HTML, OK + TYPE + b"Content-Range: bytes 0-999/9000\r\n"),
+        record(
+            b"%x\r\n%b\r\n0\r\n\r\n" % (40, gzip.compress(HTML)[:40]),
+            CHUNKED.replace(b"chunked", b"gzip, chunked"),
+        ),
         record(gzip.compress(HTML)[:-20], sent(b"gzip")),
         record(gzip.compress(HTML)[:-4], sent(b"x-gzip")),
         record(gzip.compress(HTML) + gzip.compress(HTML)[:15], sent(b"gzip")),
@@ -89,6 +95,8 @@ def test_a_part_of_a_page_is_not_compared(path: Path, content: bytes) -> None:
         record(gzip.compress(brotli.compress(HTML)), sent(b"br, gzip")),
         record(b"%x\r\n%b\r\n0\r\n\r\n" % (len(HTML), HTML), CHUNKED),
         record(HTML, CHUNKED),
+        record(b"%x\n%b\n0\n\n" % (len(HTML), HTML), CHUNKED),
+        record(HTML, OK + TYPE + b"Content-Range: bytes 0-%d/%d\r\n" % (len(HTML) - 1, len(HTML))),
         # What was sent compressed is longer than that in the archive.
         record(HTML, sent(b"gzip") + b"Content-Length: 200\r\n"),
         record(HTML, sent(b"zstd")),
@@ -111,6 +119,8 @@ def test_a_whole_page_is_read_however_it_was_sent(path: Path, content: bytes) ->
         OK + b"no colon at all\r\n" + TYPE,
         OK + b"X-A: one\rtwo\r\n" + TYPE,
         OK + b"X-A: one\r\n\ttwo: three\r\n" + TYPE,
+        OK + b"\x0bX: a\r\n\x0c\r\n\0\r\n" + TYPE,
+        OK.lower() + TYPE,
         OK + b"X-\xe9t\xe9: \xff\r\n: nameless\r\n" + TYPE,
         OK + OK + TYPE,
         OK + TYPE.replace(b"Content-Type:", b"CONTENT-type  :\t"),
@@ -133,6 +143,8 @@ def test_an_odd_line_hides_no_page(path: Path, head: bytes) -> None:
         (OK + b"Content-Type: unknown/unknown\r\n", HTML, b"", True),
         (OK, b"no tag", b"WARC-Identified-Payload-Type: text/html\r\n", True),
         (OK, b"\x89PNG\r\n\x1a\n" + bytes(99), b"", False),
+        (OK + b"Content-Type: application/octet-stream\r\n", HTML, b"", True),
+        (OK + b"Content-Type: application/octet-stream\r\n", b"PK\x03\x04", b"", False),
         (OK, b'{"a": 1}', b"", False),
         (OK + b"Content-Type: application/json\r\n", HTML, b"", False),
     ],
@@ -153,6 +165,12 @@ def test_a_text_in_another_encoding_than_it_says_is_not_compared(
     page = page_in(path, record(text[:-1], head))
     assert isinstance(page, Unread)
     assert page.error.reason == "encoding"
+
+
+def test_a_text_in_utf_16_without_its_mark_is_not_compared(path: Path) -> None:
+    head = OK + b"Content-Type: text/plain\r\n"
+    page = page_in(path, record("a text".encode("utf-16-le"), head))
+    assert isinstance(page, Unread)
 
 
 def test_addresses_of_other_letters_stay_two(path: Path) -> None:

@@ -170,7 +170,15 @@ def test_an_arc_file_of_another_name_is_known_by_its_beginning(run: Run) -> None
 
 def test_files_below_a_folder_are_read_or_counted(tmp_path: Path) -> None:
     pages = [
-        *("index.html", "view.php?id=1", "view.php?id=2", "about", "news.shtml", "page.aspx"),
+        *(
+            "index.html",
+            "view.php?id=1",
+            "view.php?id=2",
+            "about",
+            "news.shtml",
+            "page.aspx",
+            "article.12345",
+        ),
         *("index.html.1", "index.html?p=2", "sub/x.htm", "note.txt"),
     ]
     others = ["a.png", "b.PNG", "style.css", "source.php", "LICENSE", "feed.jsonl", "\x1b.\x1b"]
@@ -188,7 +196,7 @@ def test_files_below_a_folder_are_read_or_counted(tmp_path: Path) -> None:
     assert "7 files not read, by suffix: " in note
     for part in (".png 2", ".css 1", ".php 1", ".jsonl 1", "without a suffix 2"):
         assert part in note
-    assert read(tmp_path) == (11, [])
+    assert read(tmp_path) == (12, [])
 
 
 def test_a_text_in_another_encoding_is_skipped_and_counted(run: Run) -> None:

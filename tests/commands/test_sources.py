@@ -378,6 +378,34 @@ def test_a_sitemap_may_be_a_file(
     assert bool(errors) == bool(problem)
 
 
+def test_an_answer_that_ends_early_is_told(tmp_path: Path) -> None:
+    class Cut(Quiet):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"<p>half a page")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Cut) as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        errors: list[Exception] = []
+        url = f"http://127.0.0.1:{server.server_port}/"
+        assert list(readable_sources([url], errors.append)) == []
+        assert ["the last 986 bytes are missing" in str(error) for error in errors] == [True]
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("content", "number"), [(b"[1, 2]", 1), (f" [\n{LINE}, {LINE}][{LINE}]".encode(), 3)]
+)
+def test_standard_input_may_be_an_array_of_items(
+    monkeypatch: pytest.MonkeyPatch, content: bytes, number: int
+) -> None:
+    stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(content)))
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert len(list(readable_sources(["-"]))) == number
+
+
 def test_a_text_has_the_title_that_its_item_gives(tmp_path: Path) -> None:
     path = tmp_path / "feed.jl"
     items = [
