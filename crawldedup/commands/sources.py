@@ -153,7 +153,7 @@ def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> 
     if path.is_dir():
         if not (paths := pages_below(path, on_error, on_note)):
             raise folder_without_pages(path)
-        return _items_of_each(map(str, paths), on_error, fields, on_note)
+        return _items_of_paths(paths, on_error)
     if not path.is_file():
         raise ConfigurationError(
             f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard "
@@ -162,6 +162,14 @@ def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> 
     if form_of(name) is not None:
         return items_of_file(path, fields, on_error, on_note)
     return iter([item_of_file(path)])
+
+
+def _items_of_paths(paths: Iterable[Path], on_error: OnError) -> Iterator[Item]:
+    for path in paths:
+        try:
+            yield item_of_file(path)
+        except (ConfigurationError, OSError) as error:
+            on_error(error)
 
 
 def single_source(name: str) -> Page:

@@ -388,7 +388,7 @@ def _write_batches(decided: _Decided, out: BinaryIO, pa: Any) -> None:
         rows = chain(first, decided)
         for _, rows_of_batch in groupby(rows, lambda row: id(row.item.raw[0])):
             for piece in _staying_rows(list(rows_of_batch)):
-                group.append(piece)
+                group.append(_copied(piece, pa))
                 size += piece.nbytes
             if size >= _GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(group, schema))
@@ -407,6 +407,18 @@ def _staying_rows(rows: Sequence[DecidedItem]) -> Iterator[Any]:
         if stays:
             batch, start = items[0].raw
             yield batch.slice(start, len(items))
+
+
+def _copied(piece: Any, pa: Any) -> Any:
+    """Return the same rows in memory of their own.
+
+    pyarrow cannot write some columns, such as views of texts inside of structs, from the middle of
+    a batch, but it can send all of them.
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, piece.schema) as stream:
+        stream.write_batch(piece)
+    return pa.ipc.open_stream(sink.getvalue()).read_next_batch()
 
 
 def _write_archive(

@@ -179,7 +179,7 @@ def test_files_below_a_folder_are_read_or_counted(tmp_path: Path) -> None:
             "page.aspx",
             "article.12345",
         ),
-        *("index.html.1", "index.html?p=2", "sub/x.htm", "note.txt"),
+        *("index.html.1", "index.html?p=2", "sub/x.htm", "note.txt", "x.xml"),
     ]
     others = ["a.png", "b.PNG", "style.css", "source.php", "LICENSE", "feed.jsonl", "\x1b.\x1b"]
     (tmp_path / "sub").mkdir()
@@ -196,7 +196,7 @@ def test_files_below_a_folder_are_read_or_counted(tmp_path: Path) -> None:
     assert "7 files not read, by suffix: " in note
     for part in (".png 2", ".css 1", ".php 1", ".jsonl 1", "without a suffix 2"):
         assert part in note
-    assert read(tmp_path) == (12, [])
+    assert read(tmp_path) == (13, [])
 
 
 def test_a_text_in_another_encoding_is_skipped_and_counted(run: Run) -> None:
@@ -252,11 +252,13 @@ def test_filter_keeps_what_holds_no_page_and_says_so(run: Run) -> None:
 
 def test_columns_of_every_type_are_written_again(run: Run) -> None:
     texts = ["one text " * 20, "one text " * 20, "another text " * 20, "a third " * 20]
+    author = pa.struct([("name", pa.string_view())])
     columns = {
         "url": pa.array(list("abcd"), pa.string_view()),
         "text": pa.array(texts, pa.string_view()),
         "body": pa.array([b"1", b"2", b"3", None], pa.binary_view()),
         "tags": pa.array([["a"], ["b"], None, []], pa.list_(pa.string_view())),
+        "author": pa.array([{"name": "A"}, None, {"name": "C"}, None], author),
     }
     table = pa.table(columns)
     pq.write_table(table, "feed.parquet")
