@@ -5,7 +5,6 @@ Each message says what was given, what is allowed, and what to change.
 Text from crawled pages may be hostile: `printable` makes it safe to show in a terminal or a log.
 """
 
-from collections.abc import Sequence
 from typing import ClassVar, Self
 
 from crawldedup.text import printable
@@ -49,7 +48,7 @@ class ProfileMismatchError(CrawlDedupError):
     is_fatal = True
 
     def __init__(
-        self, where: str, *, index_profile: str, own_profile: str, changes: Sequence[str] = ()
+        self, where: str, *, index_profile: str, own_profile: str, changes: tuple[str, ...] = ()
     ) -> None:
         """Make the message.
 

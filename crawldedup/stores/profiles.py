@@ -73,7 +73,7 @@ def is_readable(index_profile: str, own_profile: str) -> bool:
 
 def mismatch(where: str, index_profile: str, own_profile: str) -> ProfileMismatchError:
     """Return the error for an index that was made with other options; `where` names it."""
-    changes = [*changes_between(index_profile, own_profile).values()]
+    changes = tuple(changes_between(index_profile, own_profile).values())
     return ProfileMismatchError(
         where, index_profile=index_profile, own_profile=own_profile, changes=changes
     )
