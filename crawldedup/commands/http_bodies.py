@@ -20,6 +20,7 @@ _ZSTANDARD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
 _SAMPLE_BYTES: Final = 8192
 _MOST_MEMBERS: Final = 10_000
+_PIECE: Final = 1 << 16
 # Half of all servers send deflate without the header that it should have.
 _DEFLATE: Final = (15, -15)
 
@@ -78,27 +79,46 @@ def _without_chunks(body: bytes) -> Body:
     return Body(bytes(content), False) if place else Body(body, True)
 
 
+class _Packing(NamedTuple):
+    """How a kind of compression begins, what undoes it, and the error for damage."""
+
+    magic: bytes
+    new_unpacker: Callable[[], Any]
+    error: type[Exception]
+
+
+_GZIP: Final = _Packing(GZIP_MAGIC, lambda: zlib.decompressobj(wbits=31), zlib.error)
+
+
 def gunzipped(body: bytes, most: int) -> Body:
     """Return what the members of gzip in a body hold; what stands behind the last is no part of it.
 
-    Of a damaged member it is what can be read.
+    Of a damaged member it is what can be read, and at most so many bytes of all.
     """
+    return _unpacked_members(body, most, _GZIP)
+
+
+def _unpacked_members(body: bytes, most: int, packing: _Packing) -> Body:
     content = bytearray()
-    left = body
+    place = 0
     for _ in range(_MOST_MEMBERS):
-        unpack = zlib.decompressobj(wbits=31)
-        try:
-            content += unpack.decompress(left, most - len(content))
-        except zlib.error:
-            return Body(bytes(content), False)
-        if len(content) >= most:
+        unpack = packing.new_unpacker()
+        while not unpack.eof:
+            # Not all at once: what is left behind a member is copied.
+            piece = body[place : place + _PIECE]
+            if not piece:
+                return Body(bytes(content), False)
+            try:
+                content += unpack.decompress(piece, most - len(content))
+            except packing.error:
+                return Body(bytes(content), False)
+            if len(content) >= most:
+                return Body(bytes(content), True)
+            place += len(piece)
+        place -= len(unpack.unused_data)
+        if not body.startswith(packing.magic, place):
             return Body(bytes(content), True)
-        if not unpack.eof:
-            return Body(bytes(content), False)
-        left = unpack.unused_data
-        if not left.startswith(GZIP_MAGIC):
-            break
-    return Body(bytes(content), True)
+    return Body(bytes(content), False)
 
 
 def _from_gzip(body: bytes) -> Body:
@@ -136,22 +156,8 @@ def _from_zstandard(body: bytes) -> Body:
         zstd: Any = zstandard("a body")
     except MissingDependencyError:
         return _as_it_is(body, "Zstandard: pip install backports.zstd")
-    content = bytearray()
-    left = body
-    for _ in range(_MOST_MEMBERS):
-        unpack = zstd.ZstdDecompressor()
-        try:
-            content += unpack.decompress(left, MOST_BYTES - len(content))
-        except zstd.ZstdError:
-            return Body(bytes(content), False)
-        if len(content) >= MOST_BYTES:
-            return Body(bytes(content), True)
-        if not unpack.eof:
-            return Body(bytes(content), False)
-        left = unpack.unused_data
-        if not left:
-            break
-    return Body(bytes(content), True)
+    packing = _Packing(_ZSTANDARD_MAGIC, zstd.ZstdDecompressor, zstd.ZstdError)
+    return _unpacked_members(body, MOST_BYTES, packing)
 
 
 def _as_it_is(body: bytes, missing: str = "") -> Body:

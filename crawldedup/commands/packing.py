@@ -20,7 +20,7 @@ _MAGIC: Final = {
     # A frame that is skipped may stand before the others.
     ZSTANDARD: (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + n]) + b"\x2a\x4d\x18" for n in range(16))),
 }
-_PIECE: Final = 1 << 16
+_PIECE: Final = 1 << 14
 # What gzip does by itself; the highest level takes thrice as long, for one percent.
 _LEVEL: Final = 6
 # What `xz -9` needs, and a little; a few bytes may ask for gigabytes.
@@ -122,6 +122,7 @@ class _Unpacked(io.RawIOBase):
         self._file = path.open("rb")
         self._new_unpacker = new_unpacker
         self._unpacker: Any = None
+        self._left = b""  # read, and not decompressed yet
 
     def readable(self) -> bool:
         return True
@@ -142,21 +143,23 @@ class _Unpacked(io.RawIOBase):
         """Return whether a stream is being read, after beginning the next one if there is one."""
         if self._unpacker is not None and not self._unpacker.eof:
             return True
-        left = b"" if self._unpacker is None else self._unpacker.unused_data
+        if self._unpacker is not None:
+            self._left = self._unpacker.unused_data
         # Streams of xz may be followed by NUL bytes.
-        while not (left := left.lstrip(b"\0")):
-            left = self._file.read(_PIECE)
-            if not left:
+        while not (left := self._left.lstrip(b"\0")):
+            self._left = self._file.read(_PIECE)
+            if not self._left:
                 self._unpacker = None
                 return False
-        self._file.seek(-len(left), io.SEEK_CUR)
+        self._left = left
         self._unpacker = self._new_unpacker()
         return True
 
     def _unpacked(self, size: int) -> bytes:
         packed_bytes = b""
         if self._unpacker.needs_input:
-            packed_bytes = self._file.read(_PIECE)
+            packed_bytes = self._left or self._file.read(_PIECE)
+            self._left = b""
             if not packed_bytes:
                 raise EOFError("the file is cut off")
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,20 @@ def test_a_text_in_another_encoding_than_it_says_is_not_compared(
     page = page_in(path, record(text[:-1], head))
     assert isinstance(page, Unread)
     assert page.error.reason == "encoding"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_body_of_many_members_takes_linear_time(path: Path, encoding: str) -> None:
+    member = gzip.compress(b"", mtime=0) if encoding == "gzip" else zstd.compress(b"")
+    whole = member * 9000 + (gzip.compress(HTML) if encoding == "gzip" else zstd.compress(HTML))
+    page = page_in(path, record(whole, sent(encoding.encode())))
+    assert isinstance(page, Page)
+    assert page.html == HTML
+    begun = time.perf_counter()
+    # All of 40 MB would be copied for each member.
+    page = page_in(path, record(member * (40_000_000 // len(member)), sent(encoding.encode())))
+    assert isinstance(page, Unread)
+    assert time.perf_counter() - begun < 20
 
 
 def test_a_text_in_utf_16_without_its_mark_is_not_compared(path: Path) -> None:
