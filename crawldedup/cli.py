@@ -116,7 +116,8 @@ _FILTERED: Final[Arguments] = {
         nargs="+",
     ),
     "-o --output": argument(
-        "write to this file, in the form of what is read (.gz is packed), or - for standard output",
+        "write to this file, in the form of what is read (.gz, .bz2, .xz and .zst are packed), or "
+        "- for standard output",
         "OUT",
         required=True,
     ),

@@ -338,6 +338,20 @@ class Deduplicator:
         self._index.look()
         return self._index.store.info()
 
+    def accept_profile(self) -> dict[str, str]:
+        """Use the index that is there, whatever options it was made with.
+
+        For figures of an index and for forgetting pages, which need no text. What is searched for
+        in such an index is not found. Call it before anything else.
+
+        Returns:
+            The options that differ, each with a line that says how.
+
+        Raises:
+            ProfileMismatchError: It was made by a version whose records this one cannot read.
+        """
+        return self._index.accept_profile()
+
     def note(self, name: str, text: str | None = None) -> str:
         """Return a short text that is kept with the index until `clear`.
 

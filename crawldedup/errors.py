@@ -40,21 +40,32 @@ class MissingDependencyError(ConfigurationError):
 class ProfileMismatchError(CrawlDedupError):
     """Raised for an index made with other options:
 
-    `index_profile` is not `own_profile`. The index stays unchanged.
+    `index_profile` is not `own_profile`. The index stays unchanged. The message names the options
+    that have changed.
     """
 
     counter = "profile"
     is_fatal = True
 
-    def __init__(self, where: str, *, index_profile: str, own_profile: str) -> None:
+    def __init__(
+        self, where: str, *, index_profile: str, own_profile: str, changes: tuple[str, ...] = ()
+    ) -> None:
+        """Make the message.
+
+        Args:
+            where: The index.
+            index_profile: The profile of the index.
+            own_profile: The profile that this program makes.
+            changes: What has changed, in words. Without it, the key has.
+        """
         self.index_profile = index_profile
         self.own_profile = own_profile
+        what = "; ".join(changes) or "its secret key is another one: leave `key` out, or give it"
         super().__init__(
-            f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes "
-            f"{own_profile!r}; the two can neither be compared nor converted. Use the settings (or "
-            "the version) it was written with, or crawl again: into another namespace, or into "
-            "this one after `crawldedup clear`. What follows /key. names the index's secret key: "
-            "where nothing else differs, leave `key` out, or give the index's own."
+            f"{where} was begun with other settings: {what}. What is in it cannot be compared with "
+            "this program's pages. Use the former settings, or another namespace, or empty this "
+            f"one by `crawldedup clear`. Its profile is {index_profile!r}, and this program's is "
+            f"{own_profile!r}."
         )
 
 
@@ -73,7 +84,8 @@ class PageError(CrawlDedupError):
     Attributes:
         reason: A short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``,
             ``out_of_memory``, ``binary``, ``empty``, ``broken``, or ``shell`` for a page whose
-            content a script has yet to bring.
+            content a script has yet to bring. Files and archives have ``partial`` as well, for what
+            is cut off, and ``encoding``, for a text in another encoding than it says.
     """
 
     counter = "page"

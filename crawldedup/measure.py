@@ -229,13 +229,20 @@ def read_corpus(
     `on_error` and errors are as in `crawldedup.commands.sources.readable_sources`. A source without
     a readable page is an error as well.
     """
-    from crawldedup.commands.sources import readable_sources, refuse
+    from crawldedup.commands.items import refuse
+    from crawldedup.commands.sources import readable_sources
     from crawldedup.reading.reader import PageReader
 
     reader = PageReader(options or Options())
     documents: dict[str, Document] = {}
     unreadable = repeated = 0
-    for number, page in enumerate(islice(readable_sources([source], on_error or refuse), limit), 1):
+
+    def count(_: str, __: PageError) -> None:
+        nonlocal unreadable
+        unreadable += 1
+
+    pages = readable_sources([source], on_error or refuse, on_skip=count)
+    for number, page in enumerate(islice(pages, limit), 1):
         progress(number, limit)
         if page.url in documents:
             repeated += 1

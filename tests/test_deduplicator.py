@@ -446,6 +446,21 @@ class TestLife:
         assert two.check(A, text=TEXT).kind is Kind.NEW
         two.close()
 
+    def test_an_index_of_other_settings_can_be_looked_at_and_pages_forgotten(
+        self, shared: Backend
+    ) -> None:
+        with Deduplicator(shared.url, content="#story") as one:
+            one.check(A, text=TEXT)
+            before = one.info()
+        operator = Deduplicator(shared.url)
+        assert list(operator.accept_profile()) == ["content"]
+        assert (operator.info().pages, operator.info().profile) == (1, before.profile)
+        assert (operator.forget(A), operator.forget(A)) == (1, 0)
+        operator.close()
+        with Deduplicator(shared.url, content="#story") as one:
+            assert one.accept_profile() == {}
+            assert one.check(A, text=TEXT).kind is Kind.NEW
+
     def test_threads_may_share_an_instance(self, dedup: Deduplicator) -> None:
         pages = [read(story(seed)) for seed in range(20)]
         kinds: list[Kind] = []

@@ -374,6 +374,10 @@ class AsyncDeduplicator:
         """Return the figures of the index. See `Deduplicator.info`."""
         return await self.ask(lambda dedup: dedup.info())
 
+    async def accept_profile(self) -> dict[str, str]:
+        """Use the index whatever made it. See `Deduplicator.accept_profile`."""
+        return await self.ask(lambda dedup: dedup.accept_profile())
+
     async def note(self, name: str, text: str | None = None) -> str:
         """Read or write a short text that is kept with the index. See `Deduplicator.note`."""
         return await self.ask(lambda dedup: dedup.note(name, text))

@@ -1,38 +1,26 @@
 """Read the records of web archives, and go on behind members of gzip that are damaged."""
 
-import email
 import io
 import re
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from email.message import Message
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from crawldedup.commands.captures import CaptureError, page_of
+from crawldedup.commands.headers import LONGEST_HEAD, HeadError, Headers
+from crawldedup.commands.http_bodies import GZIP_MAGIC
+from crawldedup.commands.items import MOST_BYTES, Item
 from crawldedup.errors import ConfigurationError
-from crawldedup.page import Page
-from crawldedup.reading.charsets import text_of
-from crawldedup.reading.markup import is_html
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
-MOST_BYTES: Final = (
-    64 * 1024 * 1024
-)  # of a page or an item of a feed; what is compared is far shorter
-_TEXT_TYPE: Final = "text/plain"
-_LONGEST_TYPE: Final = 1000  # letters of a content type: to read one takes quadratic time
-_LONGEST_HEAD: Final = 1 << 16  # a hundred times as long as those of real archives
 _MOST_EMPTY_LINES: Final = 100  # a few bytes of gzip may hold gigabytes of them
 _PIECE: Final = 1 << 14
 _LARGE_PIECE: Final = 1 << 20
 _MEMBER: Final = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 _RECORD: Final = re.compile(rb"WARC/\d\.\d+[ \t]*\r?\n")
-_STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b")
-_CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
-# How zlib names these encodings. Half of all servers send deflate without the header that it should
-# have.
-_WBITS: Final = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
+_ARC: Final = re.compile(rb"filedesc:")
 
 
 class Record(NamedTuple):
@@ -50,21 +38,6 @@ class Record(NamedTuple):
     is_shared: bool
     kind: str
     names: tuple[str, ...]
-
-
-class Item(NamedTuple):
-    """What stands at one place of a source, and its page, if it holds one, or why that cannot be
-    read.
-
-    `raw` is what `crawldedup filter` writes: the bytes of a line or of a member of an array, a
-    batch of pyarrow and the number of a row in it, or a record; None for what is lost. `head` is
-    the header or the schema of its file.
-    """
-
-    place: str
-    raw: Any = None
-    page: Page | Exception | None = None
-    head: Any = None
 
 
 class _DamageError(Exception):
@@ -123,13 +96,13 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
                         member.end if member else file.tell() - len(following),
                     )
                     is_shared = member is not None and bool(number or following)
-                    names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
+                    names = head.get("WARC-Record-ID"), *head.get_all("WARC-Concurrent-To")
                     record = Record(
-                        path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names
+                        path, start, end, is_packed, is_shared, head.get("WARC-Type"), names
                     )
                     try:
-                        yield Item(place, record, _page_of(head, content) if with_pages else None)
-                    except (_DamageError, ValueError) as error:
+                        yield Item(place, record, page_of(head, content) if with_pages else None)
+                    except (CaptureError, HeadError, ValueError) as error:
                         problem = ConfigurationError(
                             f"{place}: this record cannot be read: {error}"
                         )
@@ -138,26 +111,32 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
                     if start >= last:
                         return
                 start = member.end if member else last
-            except (zlib.error, EOFError, _DamageError) as error:
+            except (zlib.error, EOFError, HeadError, _DamageError) as error:
                 rest = "" if member else "; the rest is not read"
                 problem = ConfigurationError(f"{path}, at byte {start:,}: {error}{rest}")
                 next_start = _next_member(file, start + 1, last) if member else None
-                if next_start is None and not (member and isinstance(error, _DamageError)):
+                if next_start is None and not (
+                    member and isinstance(error, _DamageError | HeadError)
+                ):
                     raise problem from error
                 yield Item("", None, problem)
                 start = last if next_start is None else next_start
 
 
-def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:
+def _records_in(stream: Any) -> Iterator[tuple[Headers, bytes, bytes]]:
     """Yield the head and the content of each record in a stream, and the line behind it, which
     begins the next one.
     """
-    line = stream.readline(_LONGEST_HEAD)
+    line = stream.readline(LONGEST_HEAD)
     while line:
         if not _RECORD.fullmatch(line):
+            if _ARC.match(line):
+                raise _DamageError(
+                    "this is an ARC file, which is not read; `warcio recompress` makes a WARC file"
+                )
             raise _DamageError("what begins here is no record")
-        head = head_of(stream)
-        length = head.get("Content-Length", "").strip()
+        head = Headers.read(stream, never=_RECORD)
+        length = head.get("Content-Length")
         if not re.fullmatch(r"[0-9]{1,18}", length):
             raise _DamageError("this record has no Content-Length")
         content = stream.read(min(int(length), MOST_BYTES))
@@ -165,7 +144,7 @@ def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:
         while left and (piece := stream.read(min(left, _LARGE_PIECE))):
             left -= len(piece)
         while (
-            (line := stream.readline(_LONGEST_HEAD))
+            (line := stream.readline(LONGEST_HEAD))
             and not line.strip()
             and empty_lines < _MOST_EMPTY_LINES
         ):
@@ -175,17 +154,6 @@ def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:
         if left or (line and empty_lines < 2 and not _RECORD.fullmatch(line)):
             raise _DamageError("this record is cut off, or its Content-Length is wrong")
         yield head, content, line
-
-
-def head_of(stream: Any) -> Message:
-    """Return the headers that a stream begins with."""
-    lines, size = [], 0
-    while size < _LONGEST_HEAD and (line := stream.readline(_LONGEST_HEAD)):
-        lines.append(line)
-        size += len(line)
-        if not line.strip():
-            return email.message_from_string(b"".join(lines).decode("utf-8", "replace"))
-    raise _DamageError("its head has no end")
 
 
 def _next_member(file: BinaryIO, start: int, last: int) -> int | None:
@@ -199,64 +167,3 @@ def _next_member(file: BinaryIO, start: int, last: int) -> int | None:
                 if zlib.decompressobj(wbits=31).decompress(packed, len(b"WARC/")) == b"WARC/":
                     return beginning.start()
     return None
-
-
-def _page_of(head: Message, content: bytes) -> Page | None:
-    """Return the page of a record: a successful response, or the text that was made of one.
-
-    Raises _DamageError.
-    """
-    url, kind, headers = head.get("WARC-Target-URI", "").strip("<>"), head.get("WARC-Type"), head
-    if kind == "response" and url.startswith(("http:", "https:")):
-        stream = io.BytesIO(content)
-        status = _STATUS.match(stream.readline(_LONGEST_HEAD))
-        if not status:
-            raise _DamageError("its HTTP headers have no status")
-        # A part of a page is none.
-        if not status[1].startswith(b"2") or status[1] == b"206":
-            return None
-        headers = head_of(stream)
-        content = stream.read()
-    elif kind != "conversion":
-        return None
-    declared = Message()
-    declared["content-type"] = headers.get("Content-Type", "")[:_LONGEST_TYPE]
-    media_type = declared["content-type"].partition(";")[0].strip().lower()
-    if media_type not in ("text/html", "application/xhtml+xml", _TEXT_TYPE):
-        return None
-    charset, body = declared.get_content_charset(), _decoded(content, headers)
-    if media_type != _TEXT_TYPE:
-        return Page(url, html=body, encoding=charset)
-    text = text_of(body, charset, "replace")
-    # What was made of a page is text, whatever it begins with.
-    if kind == "response" and is_html(text):
-        return Page(url, html=body, encoding=charset)
-    return Page(url, text=text)
-
-
-def _decoded(body: bytes, headers: Message) -> bytes:
-    """Return a body without the encodings it was sent in, as it is if it has none.
-
-    A few bytes may hold gigabytes.
-    """
-    if headers.get("Transfer-Encoding", "").strip().lower() == "chunked":
-        content, place = bytearray(), 0
-        while chunk := _CHUNK.match(body, place):
-            place = chunk.end() + int(chunk[1], 16)
-            content += body[chunk.end() : place]
-            place += len(b"\r\n")
-        body = bytes(content) if place else body
-    encoding = headers.get("Content-Encoding", "").strip().lower()
-    if encoding == "br":
-        with suppress(ImportError):
-            import brotli
-
-            # Before 1.2 it knows no limit.
-            with suppress(brotli.error, TypeError):
-                return bytes(brotli.Decompressor().process(body, output_buffer_limit=MOST_BYTES))[
-                    :MOST_BYTES
-                ]
-    for wbits in _WBITS.get(encoding, ()):
-        with suppress(zlib.error):
-            return zlib.decompressobj(wbits).decompress(body, MOST_BYTES)
-    return body

@@ -5,7 +5,6 @@ write its files.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import os
@@ -17,11 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from crawldedup.commands.packing import packed, packed_suffix, unpacked_name
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
 from crawldedup.text import printable
@@ -36,12 +36,9 @@ STORE_FILE_VARIABLE: Final = "CRAWLDEDUP_STORE_FILE"
 
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
-GZIP_SUFFIX: Final = ".gz"
 # Some spreadsheets take full-width letters.
 _BEGIN_FORMULAS: Final = tuple("=+-@|\uff1d\uff0b\uff0d\uff20")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
-# What gzip does by itself; the highest level takes thrice as long, for one percent.
-_LEVEL: Final = 6
 _UNLIMITED: Final = 10_000  # letters of a line that nobody sees on a terminal
 
 INDEX_OPTIONS: Final = ("store", "namespace")
@@ -142,6 +139,12 @@ def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
     return Deduplicator(**checked)
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Raise BrokenPipeError, which `run_command` takes, and not an exit status."""
+        raise BrokenPipeError
+
+
 class Output:
     """Standard output and standard error of one command.
 
@@ -150,11 +153,11 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.out = Console(highlight=False, soft_wrap=True)
+        self.out = _Console(highlight=False, soft_wrap=True)
         if not self.out.is_terminal and "COLUMNS" not in os.environ:
             # A file or another program has room: tables are as wide as what stands in them.
             self.out.width = _UNLIMITED
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.err = _Console(stderr=True, highlight=False, soft_wrap=True)
         self.status = 0
 
     def show(self, value: Any, *lines: RenderableType) -> None:
@@ -294,15 +297,13 @@ def target_file(
     # A link stays, and what it leads to is replaced.
     path = path.resolve()
     beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
-    is_packed = packs and path.suffix.lower() == GZIP_SUFFIX
+    suffix = packed_suffix(path.name) if packs else ""
     try:
         with (
             beside.open("xb", buffering=1 << 20) as file,
-            gzip.GzipFile("", "wb", _LEVEL, file, mtime=0)
-            if is_packed
-            else nullcontext(file) as out,
+            packed(suffix, file) if suffix else nullcontext(file) as out,
         ):
-            yield cast("BinaryIO", out)
+            yield out
         if is_whole():
             check_target(path, (), force=force)
             beside.replace(path)
@@ -320,7 +321,7 @@ def write_rows(
         target_file(path, force=force) as out,
         io.TextIOWrapper(out, "utf-8", "replace", newline="") as text,
     ):
-        if path.name.lower().removesuffix(GZIP_SUFFIX).endswith(".csv"):
+        if unpacked_name(path.name).endswith(".csv"):
             table = csv.DictWriter(text, columns)
             table.writeheader()
             for row in rows:

@@ -9,13 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self
 
-from crawldedup.commands.archives import MOST_BYTES
+from crawldedup.commands.items import MOST_BYTES
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
 BOM: Final = b"\xef\xbb\xbf"
 _BLOCK: Final = 1 << 13
-_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # what separates the members of an array
+# What separates the members of an array. A file that is appended to another has its own mark.
+_BETWEEN: Final = (" ", "\t", "\r", "\n", ",", "\ufeff")
 # How many rows of a table are in memory at once: with pages of 100 kB, a few megabytes.
 _ROWS: Final = 64
 _BYTES_A_ROW: Final = 100
@@ -42,6 +43,16 @@ class Fields(NamedTuple):
 
 
 ANY_FIELDS: Final = Fields()
+
+
+class NotUtf8Error(ValueError):
+    """Raised for an item whose bytes are not UTF-8. Letters that are replaced would be lost."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "it is not UTF-8, in which feeds are read; convert the file, for example by "
+            "`iconv -f windows-1252 -t utf-8`"
+        )
 
 
 class FeedRow(NamedTuple):
@@ -102,44 +113,60 @@ def rows_of_csv(file: BinaryIO) -> Iterator[FeedRow]:
             if number == 0:
                 line = line.removeprefix(BOM)
             lines_of_row.append(line)
-            yield line.decode("utf-8", "replace")
+            yield line.decode("utf-8", "surrogateescape")
 
     rows = csv.DictReader(decoded_lines())
     # Asking for the names reads the header.
     header = b"".join(lines_of_row) if rows.fieldnames else b""
     lines_of_row.clear()
     for value in rows:
-        yield FeedRow(value, b"".join(lines_of_row), header)
+        raw = b"".join(lines_of_row)
+        yield FeedRow(value if _is_utf8(raw) else NotUtf8Error(), raw, header)
         lines_of_row.clear()
 
 
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the members of a JSON array, with no more than one in memory.
+    """Yield the members of JSON arrays, one array behind the other, with no more than one member in
+    memory.
+
+    A crawl that appends to its feed begins another array behind the first. What stands between
+    arrays or behind them is an item as well.
 
     Raises:
-        ValueError: The file holds no array, or cannot be read any further.
+        ValueError: The file begins with no array, or cannot be read any further.
     """
     decoder = json.JSONDecoder()
     # Bytes that are not UTF-8 are written as they were read.
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     buffer = text.read(_BLOCK).lstrip()
-    place = 1
-    is_end = False
     if buffer[:1] != "[":
         raise ValueError("it is no array of items")
+    place = 1
+    is_inside = True
+    is_end = False
     while True:
         while buffer[place : place + 1] in _BETWEEN:
             place += 1
-        if buffer[place : place + 1] == "]":
-            # Damage may show only at the end of a compressed file.
-            while text.read(_BLOCK):
-                pass
+        sign = buffer[place : place + 1]
+        if sign == ("]" if is_inside else "["):
+            is_inside = not is_inside
+            place += 1
+            continue
+        if is_end and not sign and not is_inside:
             return
         try:
             value, end = decoder.raw_decode(buffer, place)
             # The digits of a number may continue behind the buffer.
             if end < len(buffer) or is_end:
-                yield FeedRow(value, buffer[place:end].encode("utf-8", "surrogateescape"))
+                yield _row_of_member(value, buffer[place:end])
                 place = end
                 continue
         except ValueError:
@@ -150,6 +177,15 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
         buffer = buffer[place:] + more
         place = 0
         is_end = not more
+
+
+def _row_of_member(value: Any, source: str) -> FeedRow:
+    raw = source.encode("utf-8", "surrogateescape")
+    try:
+        source.encode()
+    except UnicodeEncodeError:
+        return FeedRow(NotUtf8Error(), raw)
+    return FeedRow(value, raw)
 
 
 def pyarrow_for(path: Path) -> Any:
@@ -223,6 +259,8 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
     """Return the page that the `value` of a row holds, or an error that says why it holds none."""
     try:
         item = _item_of(value)
+    except NotUtf8Error as error:
+        return ConfigurationError(f"{place}: {error}")
     except (ValueError, RecursionError) as error:
         return ConfigurationError(f"{place}: this is not JSON: {error}")
     if not isinstance(item, dict):
@@ -234,19 +272,22 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
                 f'{place}: the field "{fields.url}" holds no text; --url-field names another'
             )
         url = place
-    content = _content_of(item, fields)
-    if len(content) != 1:
-        return ConfigurationError(f"{place}: {_problem_of_content(content, fields)}")
-    if "text" in content:
-        content["title"] = _title_of(item, fields)
+    try:
+        content = _content_of(item, fields)
+        if len(content) != 1:
+            return ConfigurationError(f"{place}: {_problem_of_content(content, fields)}")
+        if "text" in content:
+            content["title"] = _title_of(item, fields)
+    except NotUtf8Error as error:
+        return ConfigurationError(f"{place}: {error}")
     return Page(url, **content)
 
 
 def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
-    """Return what the text of an item is called, if that is a text."""
+    """Return what the text of an item is called, if that is a text. Raises NotUtf8Error."""
     title = item.get(fields.title)
     if isinstance(title, bytes):
-        title = title.decode("utf-8", "replace")
+        title = decoded(title)
     return title if isinstance(title, str) and title.strip() else None
 
 
@@ -255,17 +296,25 @@ def _item_of(value: Any) -> Any:
     if isinstance(value, Exception):
         raise value
     if isinstance(value, bytes):
-        return json.loads(value.decode("utf-8", "replace"))
+        return json.loads(decoded(value))
     return value
 
 
+def decoded(text: bytes) -> str:
+    """Return a text in UTF-8. Raises NotUtf8Error."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise NotUtf8Error from None
+
+
 def _content_of(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
-    """Return the fields of an item that hold a text, by "html" and "text"."""
+    """Return the fields of an item that hold a text, by "html" and "text". Raises NotUtf8Error."""
     content: dict[str, Any] = {}
     for kind, name in fields.content.items():
         text = item.get(name)
         if kind == "text" and isinstance(text, bytes):
-            text = text.decode("utf-8", "replace")
+            text = decoded(text)
         if isinstance(text, str | bytes):
             content[kind] = text
     if len(content) > 1:

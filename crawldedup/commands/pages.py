@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -20,8 +20,10 @@ from crawldedup.index.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.index.queries import expected_recall
 from crawldedup.marks.reasons import kind_in_words
 from crawldedup.page import Page
+from crawldedup.reading.extract import BUILT_IN_EXTRACTORS
 from crawldedup.reading.omissions import in_words
 from crawldedup.scope import site_of
+from crawldedup.stores.profiles import ProfileParts
 from crawldedup.stores.registry import require_index, shown_url
 from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Verdict, describe
@@ -41,7 +43,14 @@ def require_existing(dedup: Deduplicator) -> None:
 
 
 def _given_pages(given: Namespace, output: Output) -> Iterator[Page]:
-    return under_url(readable_sources(given.pages, output.unreadable, Fields.of(given)), given.url)
+    pages = readable_sources(
+        given.pages,
+        output.unreadable,
+        Fields.of(given),
+        on_skip=output.skip,
+        on_note=output.error,
+    )
+    return under_url(pages, given.url)
 
 
 def _in_words(verdict: Verdict) -> str:
@@ -59,19 +68,46 @@ def _paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
 def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
     inputs = output.counted(_given_pages(given, output))
+    is_any = False
     for verdict in dedup.check_many(
         inputs, on_unreadable=lambda page, error: output.skip(page.url, error)
     ):
+        is_any = True
         output.show(wire.plain(verdict), _in_words(verdict), *_paragraphs_in_words(verdict))
+    if not is_any:
+        # Whoever names pages of which none can be compared has made a mistake.
+        output.status = 1
+
+
+@contextmanager
+def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[Deduplicator]:
+    """Yield a Deduplicator with the options that the index was made with, as far as it names them.
+
+    What is not known of them, such as the areas that were compared, is told.
+    """
+    profile = require_index(dedup.options.store, dedup.options.namespace)
+    parts = ProfileParts.of(profile)
+    changes: dict[str, Any] = {}
+    if parts is not None:
+        extractor = parts.extractor.partition("-")[0]
+        # Another one is a program of somebody's, which a store must not choose.
+        if extractor in BUILT_IN_EXTRACTORS:
+            changes["extractor"] = extractor
+        changes["distinguish"] = parts.distinguish
+    with closing(make_deduplicator(given, **changes)) as fitting:
+        for change in fitting.accept_profile().values():
+            output.error(f"{change}: the similarities are those of what is compared now")
+        yield fitting
 
 
 def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show the remembered pages that resemble a page."""
     page = single_source(given.page)
     require_existing(dedup)
-    matches = dedup.find(
-        html=page.html, text=page.text, title=page.title, encoding=page.encoding, url=page.url
-    )
+    with _fitting(dedup, given, output) as index:
+        matches = index.find(
+            html=page.html, text=page.text, title=page.title, encoding=page.encoding, url=page.url
+        )
     lines = [] if matches else ["no remembered page resembles it"]
     for match in matches:
         kind, copies = (
@@ -294,8 +330,9 @@ def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:
 
 
 def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
-    """Show the figures of an index."""
+    """Show the figures of an index, whatever options it was made with."""
     require_existing(dedup)
+    dedup.accept_profile()
     figures: dict[str, Any] = asdict(dedup.info())
     for name in ("bytes", "table_bytes"):
         figures[f"{name}_a_page"] = (
@@ -325,8 +362,9 @@ def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def forget(
     dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output
 ) -> None:
-    """Remove pages by their URLs, identities and scope keys."""
+    """Remove pages by their URLs, identities and scope keys, whatever options made the index."""
     require_existing(dedup)
+    dedup.accept_profile()
     removed = sum(
         dedup.forget(url, identity=identity, scope_key=scope_key)
         for url, identity, scope_key in pages

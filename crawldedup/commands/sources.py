@@ -4,27 +4,19 @@ Errors of a file, or of a part of it, go to `on_error`, and reading continues wh
 """
 
 import csv
-import gzip
-import http.client
 import io
-import os
 import re
 import sys
-import threading
-import urllib.request
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
-from lxml import etree
-
-from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, Item, records_of
-from crawldedup.commands.command import GZIP_SUFFIX, STANDARD
+from crawldedup.commands.archives import records_of
+from crawldedup.commands.command import STANDARD
 from crawldedup.commands.feeds import (
     ANY_FIELDS,
     BOM,
@@ -37,99 +29,147 @@ from crawldedup.commands.feeds import (
     rows_of_lines,
     rows_of_parquet,
 )
+from crawldedup.commands.folders import folder_without_pages, item_of_file, pages_below
+from crawldedup.commands.forms import ARCHIVE, CSV, LINES, PARQUET, form_of
+from crawldedup.commands.items import (
+    MOST_BYTES,
+    MOST_TOLD,
+    Item,
+    NoPage,
+    OnError,
+    OnNote,
+    OnSkip,
+    Report,
+    Unread,
+    counted,
+    ignore_note,
+    refuse,
+    reported,
+    without_pages,
+)
+from crawldedup.commands.packing import PACK_ERRORS, opened
+from crawldedup.commands.sitemaps import is_sitemap_name, urls_of_sitemap
 from crawldedup.commands.wacz import warcs_in
+from crawldedup.commands.web import SCHEMES, fetched
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
 from crawldedup.text import pluralize
 
-OnError = Callable[[Exception], None]
-
-LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
-_FORMS: Final = {
-    **dict.fromkeys((".jl", ".jsonl", ".jsonlines", ".ndjson"), LINES),
-    ".json": ARRAY,
-    ".csv": CSV,
-    ".parquet": PARQUET,
-    # Those of plain text, as Common Crawl publishes them, are archives, too.
-    **dict.fromkeys((".warc", ".wet", ".wacz"), ARCHIVE),
-}
-_HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
-_TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
-_SCHEMES: Final = ("http://", "https://")
-_SILENCE_SECONDS: Final = 20
-_FETCH_SECONDS: Final = 60
-"""The time limit for all of an answer, however its bytes come."""
-
-
-# How many errors a person reads; a broken file of a million items has as many.
-MOST_TOLD: Final = 10
-# What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
-_MOST_URLS: Final = 50_000
-_LEVELS: Final = 3
-
-
-def refuse(error: Exception) -> NoReturn:
-    """Raise the error."""
-    raise error
+_STANDARD_INPUT: Final = "standard input"
+_ARRAY: Final = re.compile(rb"\[\s*\{")
 
 
 def readable_sources(
-    names: Iterable[str], on_error: OnError = refuse, fields: Fields = ANY_FIELDS
+    names: Iterable[str],
+    on_error: OnError = refuse,
+    fields: Fields = ANY_FIELDS,
+    *,
+    on_skip: OnSkip | None = None,
+    on_note: OnNote = ignore_note,
 ) -> Iterator[Page]:
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives,
     sitemaps and URLs.
 
-    `-` is standard input: JSON lines if it begins with an object, else one page. `fields` are those
-    of feeds. Feeds and archives may be compressed (.gz). `on_error` takes the errors of sources, of
-    items and of records of archives: ConfigurationError, which is a MissingDependencyError for
-    Parquet without pyarrow, PageError and OSError.
+    `-` is standard input: a feed if it begins with an object or with an array of them, else one
+    page. Files may be
+    compressed (.gz, .bz2, .xz, .zst).
+
+    Args:
+        names: The sources.
+        on_error: Takes the errors of sources, of items and of records of archives:
+            ConfigurationError, which is a MissingDependencyError where a package is missing,
+            PageError and OSError.
+        fields: The fields of feeds.
+        on_skip: Takes the pages that are there, but cannot be compared. Without it, their errors
+            go to `on_error`.
+        on_note: Takes notes on what is left out on purpose, such as the images of an archive.
     """
-    return (
-        item.page for item in readable_items(names, on_error, fields) if isinstance(item.page, Page)
-    )
+    for item in readable_items(names, on_error, fields, on_note=on_note):
+        if isinstance(item.page, Page):
+            yield item.page
+        elif isinstance(item.page, Unread):
+            if on_skip is None:
+                on_error(item.page.error)
+            else:
+                on_skip(item.page.url, item.page.error)
 
 
-def readable_items(names: Iterable[str], on_error: OnError, fields: Fields) -> Iterator[Item]:
-    """Yield the items of sources, in the same order each time. Errors as in `readable_sources`."""
+def readable_items(
+    names: Iterable[str], on_error: OnError, fields: Fields, *, on_note: OnNote = ignore_note
+) -> Iterator[Item]:
+    """Yield the items of sources, in the same order each time.
+
+    A source without pages is told as an error. Errors are as in `readable_sources`.
+    """
+    for name in names:
+        yield from _items_of_source(name, on_error, fields, on_note)
+
+
+def _items_of_source(
+    name: str, on_error: OnError, fields: Fields, on_note: OnNote
+) -> Iterator[Item]:
+    has_errors = False
+    has_pages = False
+
+    def tell(error: Exception) -> None:
+        nonlocal has_errors
+        has_errors = True
+        on_error(error)
+
+    for item in _items_of_each([name], tell, fields, on_note):
+        has_pages = has_pages or isinstance(item.page, Page)
+        yield item
+    if not has_pages and not has_errors:
+        on_error(without_pages(name))
+
+
+def _items_of_each(
+    names: Iterable[str], on_error: OnError, fields: Fields, on_note: OnNote
+) -> Iterator[Item]:
+    """Yield the items of sources. One that is not there does not hide the others."""
     for name in names:
         try:
-            # One page of a site that is not there must not hide the others.
-            yield from _items_of(name, on_error, fields)
+            yield from _items_of(name, on_error, fields, on_note)
         except (ConfigurationError, PageError, OSError, UnicodeError) as error:
             on_error(error)
 
 
-def _items_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Item]:
+def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> Iterator[Item]:
     path = Path(name)
     if name == STANDARD:
         stream = cast("io.BufferedReader", sys.stdin.buffer)
-        if stream.peek().removeprefix(BOM).lstrip().startswith(b"{"):
+        beginning = stream.peek().removeprefix(BOM).lstrip()
+        if beginning.startswith(b"{"):
             return items_of_lines(stream, fields, on_error)
+        if _ARRAY.match(beginning):
+            return _items_of_stream(rows_of_array(stream), "item", fields, on_error)
         return iter([Item(STANDARD, page=Page("stdin:", html=stream.read(MOST_BYTES)))])
-    if name.partition("?")[0].lower().endswith((".xml", ".xml.gz")):
-        return readable_items(urls_of_sitemap(name), on_error, fields)
-    if name.startswith(_SCHEMES):
-        fetched = _fetched(name)
-        page = Page(fetched.url, html=fetched.body, encoding=fetched.charset)
-        return iter([Item(fetched.url, page=page)])
+    if is_sitemap_name(name):
+        return _items_of_each(urls_of_sitemap(name, on_error), on_error, fields, on_note)
+    if name.startswith(SCHEMES):
+        answer = fetched(name)
+        page = Page(answer.url, html=answer.body, encoding=answer.charset)
+        return iter([Item(answer.url, page=page)])
     if path.is_dir():
-        if not (paths := pages_below(path, on_error)):
-            suffixes = ", ".join(_HTML_SUFFIXES + _TEXT_SUFFIXES)
-            raise ConfigurationError(f"the folder {name!r} holds no pages: no {suffixes}")
-        return readable_items(map(str, paths), on_error, fields)
+        if not (paths := pages_below(path, on_error, on_note)):
+            raise folder_without_pages(path)
+        return _items_of_paths(paths, on_error)
     if not path.is_file():
         raise ConfigurationError(
             f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard "
             "input"
         )
     if form_of(name) is not None:
-        return items_of_file(path, fields, on_error)
-    with path.open("rb") as file:
-        body = file.read(MOST_BYTES)
-    is_text = name.lower().endswith(_TEXT_SUFFIXES)
-    # Text files are UTF-8; how HTML is encoded, it may say itself.
-    content = {"text": body.decode("utf-8", "replace")} if is_text else {"html": body}
-    return iter([Item(name, page=Page(path.absolute().as_uri(), **content))])
+        return items_of_file(path, fields, on_error, on_note)
+    return iter([item_of_file(path)])
+
+
+def _items_of_paths(paths: Iterable[Path], on_error: OnError) -> Iterator[Item]:
+    for path in paths:
+        try:
+            yield item_of_file(path)
+        except (ConfigurationError, OSError) as error:
+            on_error(error)
 
 
 def single_source(name: str) -> Page:
@@ -157,111 +197,9 @@ def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
     return (replace(page, url=url) for page in first)
 
 
-def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
-    """Return the HTML and text files below a folder, sorted.
-
-    Hand to `on_error` the folders that cannot be listed.
-    """
-    walked = os.walk(folder, onerror=on_error)
-    paths = (Path(parent, name) for parent, _, names in walked for name in names)
-    return sorted(
-        path
-        for path in paths
-        if path.suffix.lower() in _HTML_SUFFIXES + _TEXT_SUFFIXES and path.is_file()
-    )
-
-
-class _Fetched(NamedTuple):
-    body: bytes
-    url: str  # behind all redirects
-    charset: str | None
-
-
-def _fetched(url: str) -> _Fetched:
-    """Return what is at a URL. Raises PageError."""
-    # The time-out of a socket is that of each of its bytes. What has not come by then is left to a
-    # thread that ends with the program.
-    answers: SimpleQueue[_Fetched | PageError] = SimpleQueue()
-
-    def fetch() -> None:
-        try:
-            answers.put(_answer_of(url))
-        except PageError as error:
-            answers.put(error)
-
-    threading.Thread(target=fetch, daemon=True).start()
-    try:
-        answer = answers.get(timeout=_FETCH_SECONDS)
-    except Empty:
-        message = f"{url} cannot be fetched: it takes longer than {_FETCH_SECONDS} s"
-        raise PageError("unreachable", message) from None
-    if isinstance(answer, PageError):
-        raise answer
-    return answer
-
-
-def _answer_of(url: str) -> _Fetched:
-    try:
-        # A text that begins like a URL may still be no URL.
-        request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
-        with urllib.request.urlopen(request, timeout=_SILENCE_SECONDS) as response:
-            charset = response.headers.get_content_charset()
-            return _Fetched(response.read(MOST_BYTES), response.url, charset)
-    except (http.client.HTTPException, OSError, ValueError) as error:
-        raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error
-
-
-def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
-    """Yield the URLs of a sitemap, or of those that it lists.
-
-    Raises ConfigurationError, PageError and OSError.
-    """
-    body = _fetched(name).body if name.startswith(_SCHEMES) else Path(name).read_bytes()
-    try:
-        # A few kilobytes can hold gigabytes.
-        body = (
-            zlib.decompressobj(wbits=31).decompress(body, MOST_BYTES)
-            if body.startswith(GZIP_MAGIC)
-            else body
-        )
-        parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
-        root = etree.fromstring(body, parser)
-    except (zlib.error, etree.XMLSyntaxError) as error:
-        raise ConfigurationError(f"{name} cannot be read as a sitemap: {error}") from error
-    kind = "" if root is None else etree.QName(root).localname
-    if kind not in ("urlset", "sitemapindex"):
-        raise ConfigurationError(f"{name} is no sitemap: it begins with <{kind}>")
-    urls = (str(place.text or "").strip() for place in root.iterfind("{*}*/{*}loc"))
-    # It must not name a file of this machine.
-    for url in islice((url for url in urls if url.startswith(_SCHEMES)), _MOST_URLS):
-        if kind == "urlset":
-            yield url
-        elif levels > 1:
-            yield from urls_of_sitemap(url, levels - 1)
-
-
-def form_of(name: str) -> str | None:
-    """Return what a file holds, by its name:
-
-    LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else.
-    """
-    suffix = re.search(r"(\.[a-z]+)(\.gz)?$", name.lower())
-    form = _FORMS.get(suffix[1]) if suffix else None
-    # Parquet compresses by itself.
-    return None if suffix and suffix[2] and form == PARQUET else form
-
-
-class _Report(NamedTuple):
-    """How the errors of a source are put into words."""
-
-    name: str  # of the source
-    unit: str  # each error is about one of these
-    fate: str  # of those whose errors are only counted
-    refusal: str  # why nothing is read if the first items are no good
-    needs_page: bool  # whether a good item has a page
-
-
-def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
+def items_of_file(
+    path: Path, fields: Fields | None, on_error: OnError, on_note: OnNote = ignore_note
+) -> Iterator[Item]:
     """Return the items of a feed, or the records of a web archive.
 
     They have their pages if there are `fields`. Errors of single items go to `on_error`.
@@ -272,8 +210,8 @@ def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Itera
     """
     form = form_of(path.name)
     if form == ARCHIVE:
-        return _items_of_archive(path, on_error, with_pages=fields is not None)
-    file: Any = gzip.GzipFile(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb")
+        return _items_of_archive(path, on_error, on_note, with_pages=fields is not None)
+    file = opened(path)
     unit = "item"
     if form == PARQUET:
         unit = "row"
@@ -286,78 +224,44 @@ def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Itera
     else:
         rows = rows_of_array(file)
     items = _items_of_rows(file, rows, _Place(str(path), unit), fields)
-    return _reported(items, _report_of_feed(str(path), fields), on_error)
+    return reported(items, _report_of_feed(str(path), fields), on_error)
 
 
 def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
     """Return the items of standard input."""
-    name = "standard input"
-    items = _items_of_rows(nullcontext(), rows_of_lines(file), _Place(name, "line"), fields)
-    return _reported(items, _report_of_feed(name, fields), on_error)
+    return _items_of_stream(rows_of_lines(file), "line", fields, on_error)
 
 
-def _report_of_feed(name: str, fields: Fields | None) -> _Report:
+def _items_of_stream(
+    rows: Iterator[FeedRow], unit: str, fields: Fields | None, on_error: OnError
+) -> Iterator[Item]:
+    items = _items_of_rows(nullcontext(), rows, _Place(_STANDARD_INPUT, unit), fields)
+    return reported(items, _report_of_feed(_STANDARD_INPUT, fields), on_error)
+
+
+def _report_of_feed(name: str, fields: Fields | None) -> Report:
     refusal = f"none of the first {MOST_TOLD} items is a page, so the rest is not read"
-    return _Report(name, "item", "without a page", refusal, needs_page=fields is not None)
+    return Report(name, "item", "without a page", refusal, needs_page=fields is not None)
 
 
-def _items_of_archive(path: Path, on_error: OnError, *, with_pages: bool) -> Iterator[Item]:
-    parts = (records_of(path, *place, with_pages=with_pages) for place in warcs_in(path))
+def _items_of_archive(
+    path: Path, on_error: OnError, on_note: OnNote, *, with_pages: bool
+) -> Iterator[Item]:
     refusal = "it cannot be read as a web archive"
-    report = _Report(str(path), "record", "damaged", refusal, needs_page=False)
-    return _reported(chain.from_iterable(parts), report, on_error)
+    report = Report(str(path), "record", "damaged", refusal, needs_page=False)
+    others: Counter[str] = Counter()
+    for item in reported(_records_of_all(path, with_pages=with_pages), report, on_error):
+        if isinstance(item.page, NoPage) and item.page.kind:
+            others[item.page.kind] += 1
+        yield item
+    if others:
+        number = pluralize(others.total(), "record")
+        on_note(f"{path}: {number} not compared, by kind: {counted(others)}")
 
 
-@contextmanager
-def complaints(on_error: OnError, name: str, unit: str, fate: str) -> Iterator[OnError]:
-    """Yield a function that passes on the first errors, each about one `unit` of a source.
-
-    At the end, the others are reported by their number and their `fate`.
-    """
-    number = 0
-
-    def tell(error: Exception) -> None:
-        nonlocal number
-        number += 1
-        if number <= MOST_TOLD:
-            on_error(error)
-
-    try:
-        yield tell
-    finally:
-        if number > MOST_TOLD:
-            rest = pluralize(number - MOST_TOLD, f"further {unit}")
-            on_error(ConfigurationError(f"{name}: {rest} {fate}"))
-
-
-def _reported(items: Iterator[Item], report: _Report, on_error: OnError) -> Iterator[Item]:
-    """Yield the items that can be written again, and pass on the errors of the others.
-
-    Raises ConfigurationError where nothing more can be read. Also refuses a source that has errors
-    if none of its first items is good: one that can be written again, and has a page if it needs
-    one.
-    """
-    first: list[Item] = []
-    end: ConfigurationError | None = None
-    is_begun = False
-    try:
-        while not is_begun and len(first) < MOST_TOLD and (item := next(items, None)):
-            first.append(item)
-            has_page = isinstance(item.page, Page) or not report.needs_page
-            is_begun = item.raw is not None and has_page
-    except ConfigurationError as error:
-        end = error
-    errors = [item.page for item in first if isinstance(item.page, Exception)]
-    if end is not None:
-        errors.append(end)
-    if errors and not is_begun:
-        raise ConfigurationError(f"{errors[0]} ({report.refusal})")
-    with complaints(on_error, report.name, report.unit, report.fate) as tell:
-        for item in chain(first, items):
-            if isinstance(item.page, Exception):
-                tell(item.page)
-            if item.raw is not None:
-                yield item
+def _records_of_all(path: Path, *, with_pages: bool) -> Iterator[Item]:
+    for start, end in warcs_in(path):
+        yield from records_of(path, start, end, with_pages=with_pages)
 
 
 class _Place(NamedTuple):
@@ -392,7 +296,7 @@ def _items_of_rows(
                 yield Item(name, row.raw, page, row.head)
         except ConfigurationError:
             raise
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except PACK_ERRORS as error:
             raise ConfigurationError(
                 f"{place.source} cannot be decompressed any further: {error}"
             ) from error

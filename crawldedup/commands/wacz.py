@@ -7,14 +7,15 @@ import io
 import re
 import struct
 import zlib
-from email.message import Message
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
-from crawldedup.commands.archives import MOST_BYTES, Record, head_of
+from crawldedup.commands.archives import Record
+from crawldedup.commands.headers import Headers
+from crawldedup.commands.items import MOST_BYTES
 from crawldedup.errors import ConfigurationError
 
 WACZ_SUFFIX: Final = ".wacz"
@@ -22,6 +23,8 @@ _ZIP_MAGIC: Final = b"PK\x03\x04"
 _LOCAL_HEADER: Final = struct.Struct("<26xHH")
 _WARC: Final = re.compile(r"archive/[^/]+\.warc(\.gz)?")
 _END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n")
+# What a revisit record has instead of those of its response.
+_OWN_HEADERS: Final = ("WARC-Type", "WARC-Block-Digest", "WARC-Payload-Digest", "Content-Length")
 _PROFILE: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-digest"
 
 
@@ -84,10 +87,9 @@ class Revisits:
         parts = _parts_of(file, record) if record.kind == "response" else None
         if parts is None:
             return False
-        _, head, _, payload = parts
-        digest = sha256(payload).digest()
+        digest = sha256(parts.payload).digest()
         if stays:
-            named = head.get("WARC-Target-URI", ""), head.get("WARC-Date", "")
+            named = parts.head.get("WARC-Target-URI"), parts.head.get("WARC-Date")
             self._first.setdefault(digest, named)
         return not stays and digest in self._first
 
@@ -97,32 +99,44 @@ class Revisits:
         """
         parts = _parts_of(file, record)
         assert parts is not None
-        version, head, http, payload = parts
-        digest = sha256(payload).digest()
-        named = head.get("WARC-Payload-Digest", f"sha256:{digest.hex()}")
-        for name in ("WARC-Type", "WARC-Block-Digest", "WARC-Payload-Digest", "Content-Length"):
-            del head[name]
-        head["WARC-Type"], head["WARC-Profile"] = "revisit", _PROFILE.format(version)
-        head["WARC-Refers-To-Target-URI"], head["WARC-Refers-To-Date"] = self._first[digest]
-        head["WARC-Payload-Digest"], head["Content-Length"] = named, str(len(http))
-        lines = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in head.items())
-        made = f"WARC/{version}\r\n{lines}\r\n".encode("utf-8", "replace") + http + b"\r\n\r\n"
+        digest = sha256(parts.payload).digest()
+        named = parts.head.get("WARC-Payload-Digest") or f"sha256:{digest.hex()}"
+        head = parts.head.without(*_OWN_HEADERS)
+        url, date = self._first[digest]
+        head.fields += [
+            ("WARC-Type", "revisit"),
+            ("WARC-Profile", _PROFILE.format(parts.version)),
+            ("WARC-Refers-To-Target-URI", url),
+            ("WARC-Refers-To-Date", date),
+            ("WARC-Payload-Digest", named),
+            ("Content-Length", str(len(parts.http))),
+        ]
+        lines = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in head.fields)
+        text = f"WARC/{parts.version}\r\n{lines}\r\n"
+        made = text.encode("utf-8", "replace") + parts.http + b"\r\n\r\n"
         return gzip.compress(made, mtime=0) if record.is_packed else made
 
 
-def _parts_of(file: BinaryIO, record: Record) -> tuple[str, Message, bytes, bytes] | None:
-    """Return the version and head of a record, and the head and payload of its HTTP response; None
-    if it is large.
-    """
+class _Parts(NamedTuple):
+    """The version and the head of a record, and the head and the payload of its HTTP response."""
+
+    version: str
+    head: Headers
+    http: bytes
+    payload: bytes
+
+
+def _parts_of(file: BinaryIO, record: Record) -> _Parts | None:
+    """Return the parts of a record; None if it is large."""
     file.seek(record.start)
     content = file.read(min(record.end - record.start, MOST_BYTES))
     if record.is_packed:
         content = zlib.decompressobj(wbits=31).decompress(content, MOST_BYTES)
     stream = io.BytesIO(content)
     version = stream.readline().strip().removeprefix(b"WARC/").decode("ascii", "replace")
-    head = head_of(stream)
-    block = stream.read(int(head["Content-Length"]))
+    head = Headers.read(stream)
+    block = stream.read(int(head.get("Content-Length")))
     end = _END_OF_HEAD.search(block)
     if len(content) >= MOST_BYTES or end is None:
         return None
-    return version, head, block[: end.end()], block[end.end() :]
+    return _Parts(version, head, block[: end.end()], block[end.end() :])

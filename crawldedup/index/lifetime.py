@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from crawldedup import errors
@@ -15,7 +16,7 @@ from crawldedup.index.queries import TABLES, QueryBuilder
 from crawldedup.key import Key
 from crawldedup.options import Options
 from crawldedup.page import PageId
-from crawldedup.stores import registry
+from crawldedup.stores import profiles, registry
 from crawldedup.stores.contract import CrawlSession, Layout, PageName, Record
 
 HEARTBEAT_SECONDS: Final = 20.0
@@ -102,6 +103,30 @@ class Index:
             # An index that is absent may be made at any moment, so the next call looks again.
             self._next_look = now + HEARTBEAT_SECONDS if self.pages else now
             self._exchange_knowledge()
+
+    def accept_profile(self) -> dict[str, str]:
+        """Use the index that is there, whatever options it was made with.
+
+        Returns:
+            What differs from the options of this program, in words, by the option.
+
+        Raises:
+            ProfileMismatchError: A version of this package made it whose records this one cannot
+                read.
+            StoreError: The store cannot answer.
+        """
+        layout = self.store.layout
+        try:
+            self.look()
+        except errors.ProfileMismatchError as error:
+            if not profiles.is_readable(error.index_profile, layout.profile):
+                raise
+            options_of_index, _, _ = error.index_profile.rpartition("/")
+            # The key of the index is taken over like that of any other one.
+            self.store.layout = replace(layout, profile=options_of_index + layout.key.suffix)
+            self.look()
+            return profiles.changes_between(error.index_profile, error.own_profile)
+        return {}
 
     def _warn_of_new_index(self) -> None:
         # A misspelled store would look like an empty one, in which every page is new.

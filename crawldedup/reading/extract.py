@@ -216,6 +216,7 @@ _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
     "trafilatura": _trafilatura,
     "text": lambda: Extractor("text", visible_text, is_heuristic=False),
 }
+BUILT_IN_EXTRACTORS: Final = frozenset(_BUILT_IN)
 
 
 @cache

@@ -16,11 +16,11 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from crawldedup import checks
-from crawldedup.commands import feeds, sources
-from crawldedup.commands.archives import Item, Record
+from crawldedup.commands import feeds, forms, sources
+from crawldedup.commands.archives import Record
 from crawldedup.commands.command import (
     STANDARD,
     Output,
@@ -29,11 +29,13 @@ from crawldedup.commands.command import (
     target_file,
 )
 from crawldedup.commands.feeds import Fields
+from crawldedup.commands.items import Item, OnError, ignore_note, without_pages
 from crawldedup.commands.pages import require_existing
 from crawldedup.commands.wacz import WACZ_SUFFIX, Revisits
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.options import LOWEST_SIMILARITY, Options
+from crawldedup.page import Page
 from crawldedup.scan.engine import Goal
 from crawldedup.scan.read import Chunk, ScanFolder, chunked, read_into
 from crawldedup.scan.run import Results, version_of_files
@@ -41,7 +43,8 @@ from crawldedup.text import pluralize
 from crawldedup.verdict import Kind, Verdict
 
 _ENDINGS: Final = (
-    "it must end in .jsonl, .json, .csv or .warc, all of them perhaps with .gz, or in .parquet"
+    "it must end in .jsonl, .json or .csv, perhaps with .gz, .bz2, .xz or .zst behind it, in .warc "
+    "or .warc.gz, or in .parquet"
 )
 _COMPANIONS: Final = (
     "request",
@@ -51,9 +54,16 @@ _SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
 _GROUP_BYTES: Final = 64 * 1024 * 1024  # of a row group, which is in memory until it is written
 
-_Decided = Iterator[
-    tuple[Item, bool, bool]
-]  # items, whether they stay, and whether they hold a page to compare
+
+class DecidedItem(NamedTuple):
+    """An item, whether it stays, and whether it holds a page that was compared."""
+
+    item: Item
+    stays: bool
+    is_page: bool
+
+
+_Decided = Iterator[DecidedItem]
 
 
 def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -89,7 +99,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         if feed.is_archive:
             counts |= {"records": sum(feed.sizes)}
             counts |= _write_archive(decided, out, form, Revisits() if given.revisit else None)
-        elif form == sources.PARQUET:
+        elif form == forms.PARQUET:
             _write_table(decided, out, target)
         else:
             _write_text(form, decided, out)
@@ -122,7 +132,7 @@ def _check_files(given: Namespace) -> str:
     for path in targets:
         if str(path) != STANDARD:
             check_target(path, inputs, force=given.force)
-    if given.revisit and not form.endswith(sources.ARCHIVE):
+    if given.revisit and not form.endswith(forms.ARCHIVE):
         raise ConfigurationError(f"--revisit is for web archives, and this is {form}")
     if given.json and Path(STANDARD) in targets:
         raise ConfigurationError("--json writes to standard output itself: name files to write to")
@@ -142,13 +152,16 @@ def _check_inputs(given: Namespace, form: str) -> None:
 
 
 def _form(shown: str, name: str) -> str:
-    form = sources.LINES if name == STANDARD else sources.form_of(name)
+    form = forms.LINES if name == STANDARD else forms.form_of(name)
+    why = None if name == STANDARD else forms.why_not_read(name)
+    if why is not None:
+        raise ConfigurationError(f"{name}: {why}")
     if form is None:
         raise ConfigurationError(
             f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}"
         )
     is_packed = name.lower().endswith((".gz", WACZ_SUFFIX))
-    return f"packed, {form}" if form == sources.ARCHIVE and is_packed else form
+    return f"packed, {form}" if form == forms.ARCHIVE and is_packed else form
 
 
 @dataclass(slots=True)
@@ -176,7 +189,7 @@ class _Feed:
 
     @property
     def is_archive(self) -> bool:
-        return self.form.endswith(sources.ARCHIVE)
+        return self.form.endswith(forms.ARCHIVE)
 
     def compare(self, options: Options, index: Deduplicator | None, workers: int) -> None:
         """Read the pages in worker processes, and find those of which an earlier one or the index
@@ -202,20 +215,26 @@ class _Feed:
         """
         for name in self.names:
             self.sizes.append(0)
+            has_pages = False
             try:
                 for item in self._open(name, self.fields, self.output.unreadable):
+                    has_pages = has_pages or isinstance(item.page, Page)
                     self.sizes[-1] += 1
                     self.are_compared.append(False)
                     yield item
+                if not has_pages:
+                    self.output.unreadable(without_pages(name))
             except ConfigurationError as error:
                 if not self.sizes[-1]:
                     raise
                 self.is_cut = True
                 self.output.unreadable(error)
 
-    def _open(self, name: str, fields: Fields | None, on_error: sources.OnError) -> Iterator[Item]:
+    def _open(self, name: str, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
         if self.spooled is None or name != STANDARD:
-            return sources.items_of_file(Path(name), fields, on_error)
+            # The files are read twice, and what is told of them is told once.
+            on_note = ignore_note if fields is None else self.output.error
+            return sources.items_of_file(Path(name), fields, on_error, on_note)
         self.spooled.seek(0)
         return sources.items_of_lines(self.spooled, fields, on_error)
 
@@ -227,7 +246,7 @@ class _Feed:
                 f"{item.place}: the columns are not those of the first file: filter it by itself"
             )
         if isinstance(record := item.raw, Record):
-            if record.is_packed == (self.form == sources.ARCHIVE):
+            if record.is_packed == (self.form == forms.ARCHIVE):
                 what = "packed" if record.is_packed else "not packed"
                 raise ConfigurationError(
                     f"{record.path} is {what}, other than its name says: rename it"
@@ -246,16 +265,20 @@ class _Feed:
         options = index.options
         least = Goal(options.similarity, options.recall).threshold
         enough = max(least, LOWEST_SIMILARITY + 0.01)
-        for place, numbers, pages in chunks:
-            looks = [replace(page, remember=False, revisit_similarity=enough) for page in pages]
-            for number, verdict in zip(numbers, index.check_batch(looks), strict=True):
+        for chunk in chunks:
+            looks = [
+                replace(page, remember=False, revisit_similarity=enough) for page in chunk.pages
+            ]
+            for number, verdict in zip(chunk.numbers, index.check_batch(looks), strict=True):
                 if isinstance(verdict, StoreError):
                     raise verdict
                 if isinstance(verdict, Verdict) and (kind := _known_kind(verdict)):
                     shown = {name: getattr(verdict, name) for name in _SHOWN}
                     self.known[number] = shown | {"kind": kind, "known": True}
-            new = [at for at, number in enumerate(numbers) if number not in self.known]
-            yield Chunk(place, [numbers[at] for at in new], [pages[at] for at in new])
+            new = [at for at, number in enumerate(chunk.numbers) if number not in self.known]
+            yield chunk._replace(
+                numbers=[chunk.numbers[at] for at in new], pages=[chunk.pages[at] for at in new]
+            )
 
     def decided(self, dropped: BinaryIO | None) -> _Decided:
         """Read the files once more, and decide about each item.
@@ -277,7 +300,7 @@ class _Feed:
                 row += 1
             if copy is not None and dropped is not None:
                 dropped.write(json.dumps(copy | {"place": item.place}).encode() + b"\n")
-            yield item, copy is None, bool(is_compared or copy)
+            yield DecidedItem(item, copy is None, bool(is_compared or copy))
         if version_of_files(self.names) != self.version:
             raise ConfigurationError("a file has changed while it was read: nothing is written")
 
@@ -326,21 +349,26 @@ def _in_words(counts: dict[str, int]) -> str:
 
 
 def _write_text(form: str, decided: _Decided, out: BinaryIO) -> None:
-    end, head, is_array, is_empty = (
-        b"\r\n" if form == sources.CSV else b"\n",
-        None,
-        form == sources.ARRAY,
-        True,
-    )
+    if form == forms.ARRAY:
+        _write_array(decided, out)
+        return
+    line_end = b"\r\n" if form == forms.CSV else b"\n"
+    has_head = False
     for item, stays, _ in decided:
-        if item.head and head is None:
-            out.write(head := item.head)
+        if item.head and not has_head:
+            out.write(item.head)
+            has_head = True
         if stays:
-            before = b"" if not is_array else b"[\n" if is_empty else b",\n"
-            out.write(before + item.raw + (b"" if is_array or item.raw.endswith(b"\n") else end))
-            is_empty = False
-    if is_array:
-        out.write(b"[]\n" if is_empty else b"\n]\n")
+            out.write(item.raw if item.raw.endswith(b"\n") else item.raw + line_end)
+
+
+def _write_array(decided: _Decided, out: BinaryIO) -> None:
+    before = b"[\n"
+    for item, stays, _ in decided:
+        if stays:
+            out.write(before + item.raw)
+            before = b",\n"
+    out.write(b"\n]\n" if before == b",\n" else b"[]\n")
 
 
 def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
@@ -353,18 +381,44 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
 
 def _write_batches(decided: _Decided, out: BinaryIO, pa: Any) -> None:
     first = list(islice(decided, 1))
-    schema = first[0][0].head if first else pa.schema([])
+    schema = first[0].item.head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:
-        group, size = list[Any](), 0
-        for _, triples in groupby(chain(first, decided), lambda triple: id(triple[0].raw[0])):
-            items, stay, _ = zip(*triples, strict=True)
-            group.append(items[0].raw[0].filter(pa.array(stay)))
-            size += group[-1].nbytes
+        group: list[Any] = []
+        size = 0
+        rows = chain(first, decided)
+        for _, rows_of_batch in groupby(rows, lambda row: id(row.item.raw[0])):
+            for piece in _staying_rows(list(rows_of_batch)):
+                group.append(_copied(piece, pa))
+                size += piece.nbytes
             if size >= _GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(group, schema))
                 group, size = [], 0
         if group:
             writer.write_table(pa.Table.from_batches(group, schema))
+
+
+def _staying_rows(rows: Sequence[DecidedItem]) -> Iterator[Any]:
+    """Yield the rows of a batch that stay, in pieces of neighbors.
+
+    Unlike a selection by a mask, pyarrow can cut pieces from columns of every type.
+    """
+    for stays, neighbors in groupby(rows, lambda row: row.stays):
+        items = [row.item for row in neighbors]
+        if stays:
+            batch, start = items[0].raw
+            yield batch.slice(start, len(items))
+
+
+def _copied(piece: Any, pa: Any) -> Any:
+    """Return the same rows in memory of their own.
+
+    pyarrow cannot write some columns, such as views of texts inside of structs, from the middle of
+    a batch, but it can send all of them.
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, piece.schema) as stream:
+        stream.write_batch(piece)
+    return pa.ipc.open_stream(sink.getvalue()).read_next_batch()
 
 
 def _write_archive(
@@ -373,34 +427,48 @@ def _write_archive(
     """Write the records of web archives that stay, as they stand there, and revisits; return their
     numbers.
     """
-    written, revisited = 0, 0
-    for path, triples in groupby(decided, lambda triple: triple[0].raw.path):
+    written = revisited = 0
+    for path, rows in groupby(decided, lambda row: row.item.raw.path):
         with path.open("rb") as file:
-            records, exact = list[tuple[Record, bool]](), set[int]()
-            for item, stays, is_page in triples:
+            fates: list[_RecordFate] = []
+            exact: set[int] = set()
+            for item, stays, is_page in rows:
+                record: Record = item.raw
                 if (
                     revisits is not None
                     and is_page
-                    and revisits.has_seen(file, item.raw, stays=stays)
+                    and revisits.has_seen(file, record, stays=stays)
                 ):
-                    exact.add(item.raw.start)
-                records.append((item.raw, not stays and item.raw.start not in exact))
-            for record in _staying(records):
-                piece = b""
+                    exact.add(record.start)
+                fates.append(_RecordFate(record, not stays and record.start not in exact))
+            for record in _staying(fates):
                 if revisits is not None and record.start in exact:
-                    out.write(piece := revisits.made_of(file, record))
+                    out.write(revisits.made_of(file, record))
                 else:
-                    file.seek(record.start)
-                    for left in range(record.end - record.start, 0, -_PIECE):
-                        out.write(piece := file.read(min(left, _PIECE)))
-                if form == sources.ARCHIVE and not piece.endswith(b"\r\n\r\n"):
-                    out.write(b"\r\n\r\n")
+                    _copy_record(file, record, out, needs_end=form == forms.ARCHIVE)
                 written += 1
             revisited += len(exact)
     return {"records_written": written} | ({} if revisits is None else {"revisits": revisited})
 
 
-def _staying(records: Sequence[tuple[Record, bool]]) -> Iterator[Record]:
+class _RecordFate(NamedTuple):
+    """A record, and whether it is a copy that goes."""
+
+    record: Record
+    is_copy: bool
+
+
+def _copy_record(file: BinaryIO, record: Record, out: BinaryIO, *, needs_end: bool) -> None:
+    file.seek(record.start)
+    piece = b""
+    for left in range(record.end - record.start, 0, -_PIECE):
+        piece = file.read(min(left, _PIECE))
+        out.write(piece)
+    if needs_end and not piece.endswith(b"\r\n\r\n"):
+        out.write(b"\r\n\r\n")
+
+
+def _staying(records: Sequence[_RecordFate]) -> Iterator[Record]:
     """Yield the records of an archive that stay, in order, given whether they are copies.
 
     A request or metadata goes with the copies that it was captured with, unless a record that stays

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.advice.rules import names_a_view
-from crawldedup.commands.archives import Item
 from crawldedup.commands.command import Output
-from crawldedup.commands.sources import OnError, complaints
+from crawldedup.commands.items import Item, OnError, Unread, complaints
 from crawldedup.errors import (
     ConfigurationError,
     NoWorkerError,
@@ -107,15 +106,18 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
 
 
 class ScanFolder:
-    """What was read, in parts, and the last `step`.
+    """What was read, in parts, the last `step`, and how many pages each source has, by its number.
 
     What a kill or a power cut has torn is read again.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        steps = [step for step, _ in self._whole_parts()]
-        self._count, self.step = len(steps), steps[-1] if steps else Step()
+        self.step = Step()
+        self.pages_of_sources = Counter[int]()
+        self._count = 0
+        for step, _ in self._whole_parts():
+            self._take(step)
         for torn in sorted(path.glob("*.part"))[self._count :]:
             torn.unlink()
         for left in path.glob("*-*"):
@@ -128,7 +130,13 @@ class ScanFolder:
         if step != self.step:
             content = msgspec.msgpack.encode((step, columns))
             self._part(self._count).write_bytes(_digest_of(content) + content)
-            self._count, self.step = self._count + 1, step
+            self._take(step)
+
+    def _take(self, step: Step) -> None:
+        # The place of a step is where a scan goes on: in the source that it has read from.
+        self.pages_of_sources[step.place[0]] += step.pages - self.step.pages
+        self._count += 1
+        self.step = step
 
     def pages(self) -> tuple[Columns, Lists]:
         """Return what is compared of all pages, and their URLs, which stay on disk."""
@@ -214,11 +222,15 @@ _Answer = tuple[
 
 
 class Chunk(NamedTuple):
-    """Pages, the numbers of their items in the source, and where a scan goes on behind them."""
+    """Pages, the numbers of their items in the source, and where a scan goes on behind them.
+
+    The `unread` stand between them, and cannot be compared.
+    """
 
     place: Place
     numbers: list[int]
     pages: list[Page]
+    unread: Sequence[Unread] = ()
 
 
 def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
@@ -290,7 +302,7 @@ def chunks_of(
     for source in range(first, len(names)):
         before = errors
         for chunk in chunked(open_source(names[source], note), behind):
-            yield chunk._replace(place=(source, chunk.numbers[-1] + 1, before))
+            yield chunk._replace(place=(source, chunk.place[1], before))
         behind = 0
     yield Chunk((len(names), 0, errors), [], [])
 
@@ -299,18 +311,27 @@ def chunked(items: Iterable[Item], first: int = 0) -> Iterator[Chunk]:
     """Yield the pages of the items of one source in chunks, from the item with the number `first`
     on.
     """
-    numbers, pages, size = list[int](), list[Page](), 0
+    numbers: list[int] = []
+    pages: list[Page] = []
+    unread: list[Unread] = []
+    size = 0
+    following = first
     for number, item in enumerate(items):
-        if not isinstance(page := item.page, Page) or number < first:
+        page = item.page
+        if number < first or not isinstance(page, Page | Unread):
             continue
-        numbers.append(number)
-        pages.append(page)
-        size += len(page.html or page.text or "")
-        if len(pages) == _PAGES_A_CHUNK or size > _CHARACTERS_A_CHUNK:
-            yield Chunk((0, number + 1, 0), numbers, pages)
-            numbers, pages, size = [], [], 0
-    if pages:
-        yield Chunk((0, numbers[-1] + 1, 0), numbers, pages)
+        following = number + 1
+        if isinstance(page, Unread):
+            unread.append(page)
+        else:
+            numbers.append(number)
+            pages.append(page)
+            size += len(page.html or page.text or "")
+        if len(pages) + len(unread) == _PAGES_A_CHUNK or size > _CHARACTERS_A_CHUNK:
+            yield Chunk((0, following, 0), numbers, pages, unread)
+            numbers, pages, unread, size = [], [], [], 0
+    if pages or unread:
+        yield Chunk((0, following, 0), numbers, pages, unread)
 
 
 def read_into(
@@ -347,12 +368,15 @@ def read_into(
                     loop.run_until_complete(asyncio.sleep(0))
                 most = 1 if chunk is None else workers * _CHUNKS_A_WORKER
                 while waiting and (len(waiting) >= most or waiting[0][1].done()):
-                    (place, numbers, pages), reading = waiting.popleft()
+                    done, reading = waiting.popleft()
                     columns, skipped = loop.run_until_complete(reading)
-                    folder.add(place, columns, skipped.values())
+                    reasons = [page.error.reason for page in done.unread]
+                    folder.add(done.place, columns, [*skipped.values(), *reasons])
+                    for page in done.unread:
+                        tell(ConfigurationError(f"{page.url}: {fate}: {page.error}"))
                     for at, reason in skipped.items():
-                        tell(ConfigurationError(f"{pages[at].url}: {fate} ({reason})"))
-                    yield [number for at, number in enumerate(numbers) if at not in skipped]
+                        tell(ConfigurationError(f"{done.pages[at].url}: {fate} ({reason})"))
+                    yield [number for at, number in enumerate(done.numbers) if at not in skipped]
 
 
 async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], Skipped]:

@@ -20,10 +20,11 @@ from typing import Any, Final, Self
 import numpy as np
 
 from crawldedup import checks
-from crawldedup.commands import sources
-from crawldedup.commands.archives import Item
+from crawldedup.commands import forms, sources
 from crawldedup.commands.command import Output, check_target, write_rows
 from crawldedup.commands.feeds import Fields
+from crawldedup.commands.folders import pages_below
+from crawldedup.commands.items import Item, OnError
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
@@ -46,8 +47,8 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """
     options, fields = dedup.options, Fields.of(given)
 
-    def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
-        return sources.readable_items([name], on_error, fields)
+    def items_of(name: str, on_error: OnError) -> Iterator[Item]:
+        return sources.readable_items([name], on_error, fields, on_note=output.error)
 
     _check(given)
     with _work_folder(options, given, output) as folder:
@@ -60,6 +61,9 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
             if given.output is not None and not results.is_failure:
                 results.write(given.output, share, force=given.force)
         _show(results, given, output)
+        if any(folder.pages_of_sources[number] == 0 for number in range(len(given.pages))):
+            # All that it has is skipped. A program that reads only the status must notice.
+            output.status = 1
 
 
 def _check(given: Namespace) -> None:
@@ -76,7 +80,7 @@ def _check(given: Namespace) -> None:
             raise ConfigurationError(
                 f"--output {out} lies in a folder that is read: name another place"
             )
-    elif sources.form_of(out.name) not in (sources.LINES, sources.CSV):
+    elif forms.form_of(out.name) not in (forms.LINES, forms.CSV):
         raise checks.refused(
             "--output",
             str(out),
@@ -124,9 +128,7 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
 def version_of_files(names: Iterable[str]) -> str:
     """Return what tells files, and the pages in folders, from changed ones."""
     paths = map(Path, names)
-    below = (
-        sources.pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths
-    )
+    below = (pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths)
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
     told = json.dumps([(str(path), status.st_size, status.st_mtime_ns) for path, status in files])
     return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()

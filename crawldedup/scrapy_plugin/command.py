@@ -135,7 +135,12 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
             meta = {"scope_key": scope_key, "revisit_similarity": options.similarity_of_revisits}
             pages.explain(
                 dedup,
-                under_url(readable_sources(names, output.unreadable), opts.url),
+                under_url(
+                    readable_sources(
+                        names, output.unreadable, on_skip=output.skip, on_note=output.error
+                    ),
+                    opts.url,
+                ),
                 output,
                 **meta,
             )

@@ -49,13 +49,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Protocol, Self
 
 from crawldedup.checks import LONGEST_KEY
-from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
+from crawldedup.errors import KeyMismatchError, StoreError
 from crawldedup.key import NO_KEY, Key
 from crawldedup.marks.packing import unpacked
 from crawldedup.marks.relation import Conflict, are_certain_views, conflict, shown_conflict
 from crawldedup.marks.visits import shows_new_comments
 from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
+from crawldedup.stores.profiles import mismatch
 from crawldedup.verdict import Kind
 
 #: A crawler that sends no heartbeat for this long counts as dead; see `CrawlSession`.
@@ -316,8 +317,7 @@ class Layout:
         """
         layout = self.with_key(Key(secret[:LONGEST_KEY])) if self.takes_any_key else self
         if profile != layout.profile:
-            where = f"the namespace {self.namespace!r} of {place}"
-            raise ProfileMismatchError(where, index_profile=profile, own_profile=layout.profile)
+            raise mismatch(f"the namespace {self.namespace!r} of {place}", profile, layout.profile)
         return layout
 
 

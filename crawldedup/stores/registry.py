@@ -95,8 +95,9 @@ def is_persistent(url: str) -> bool:
     return store_class("store", url).is_persistent
 
 
-def require_index(url: str, namespace: str) -> None:
-    """Check that a store holds an index: a misspelled namespace would be an empty one otherwise.
+def require_index(url: str, namespace: str) -> str:
+    """Return the profile of an index that must be there: a misspelled namespace would be an empty
+    one otherwise.
 
     Raises:
         ConfigurationError: The URL is wrong, or there is no index of this name.
@@ -111,11 +112,14 @@ def require_index(url: str, namespace: str) -> None:
     store = make_store(url, replace(_ANY_LAYOUT, namespace=namespace))
     # The profile of an index never equals the empty one of this layout, so an index that exists
     # raises ProfileMismatchError.
-    with contextlib.closing(store), contextlib.suppress(ProfileMismatchError):
-        store.open_read_only()
-        raise ConfigurationError(
-            f"there is no index {namespace!r} in {shown}: check the store and the namespace"
-        )
+    with contextlib.closing(store):
+        try:
+            store.open_read_only()
+        except ProfileMismatchError as error:
+            return error.index_profile
+    raise ConfigurationError(
+        f"there is no index {namespace!r} in {shown}: check the store and the namespace"
+    )
 
 
 def store_class(name: str, url: object) -> type[Store]:

@@ -12,7 +12,7 @@ from typing import Any
 import brotli
 import pytest
 
-from crawldedup.commands import archives
+from crawldedup.commands import archives, http_bodies
 from crawldedup.commands.sources import readable_sources
 from crawldedup.page import Page
 from tests.commands.archive_files import conversion, request, response, written
@@ -139,7 +139,8 @@ def test_encodings_of_bodies_are_removed(path: Path, encoding: str, body: bytes,
 def test_of_a_large_body_as_much_is_read_as_is_taken(
     path: Path, encoding: str, pack: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archives, "MOST_BYTES", 100_000)
+    for module in (archives, http_bodies):
+        monkeypatch.setattr(module, "MOST_BYTES", 100_000)
     large = written(
         response("https://l.example/", pack(bytes(5_000_000)), Content_Encoding=encoding),
         packed=True,

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -165,6 +166,59 @@ def test_pages_are_forgotten_and_an_index_is_cleared(pages: Run) -> None:
     assert "there is no index 'default'" in pages("info").err
     # Whoever comes next decides about the settings.
     assert pages("check --extractor text pages").status == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "setting"),
+    [
+        ("--extractor text", "extractor (CRAWLDEDUP_EXTRACTOR, --extractor) was 'text'"),
+        ("--content #story", "content (CRAWLDEDUP_CONTENT, --content) was given, and is not"),
+        ("--distinguish nothing", "distinguish (CRAWLDEDUP_DISTINGUISH, --distinguish) was 'n"),
+    ],
+)
+def test_an_index_of_other_settings_can_be_looked_at_and_the_setting_is_named(
+    pages: Run, options: str, setting: str
+) -> None:
+    assert pages(f"check pages {options}").status == 0
+    said = pages("check pages")
+    assert (said.status, setting in said.err, said.err.count("\n")) == (2, True, 1), said.err
+    (info,) = pages("info --json").values
+    assert info["pages"] == 2
+    ((match,),) = pages("find pages/c.html --json").values
+    assert match["exact"]
+    # Nobody can tell the areas that were compared from their digest.
+    assert ("content" in pages("find pages/c.html").err) == ("--content" in options)
+    assert pages(f"forget {uri('c')} --json").values == [{"forgotten": 1}]
+    assert pages("find pages/c.html --json").values == [[]]
+    # What was forgotten is forgotten for those who made the index.
+    verdicts = pages(f"check pages {options} --json").values
+    assert [verdict["kind"] for verdict in verdicts] == ["revisit", "near_duplicate", "new"]
+
+
+def test_an_index_of_another_version_is_refused(pages: Run) -> None:
+    pages("check pages")
+    with contextlib.closing(sqlite3.connect("crawldedup.sqlite")) as db, db:
+        db.execute("UPDATE indexes SET profile = replace(profile, 'x64', 'x32')")
+    for command in ("info", "forget x", "find pages/a.html"):
+        said = pages(command)
+        assert (said.status, "made by another version of crawldedup" in said.err) == (2, True)
+    assert pages("clear --yes").status == 0
+
+
+@pytest.mark.parametrize(
+    "command", ["check many.jsonl", "scan many.jsonl --most 9999", "compare a.txt b.txt"]
+)
+def test_a_reader_that_leaves_is_no_error(pages: Run, command: str) -> None:
+    texts = [f"{story(number % 400)} number {number}" for number in range(1200)]
+    items = [{"url": f"https://e.example/{n}", "text": text} for n, text in enumerate(texts)]
+    Path("many.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    for name in "ab":
+        Path(f"{name}.txt").write_text(" ".join(texts))
+    program = f"{sys.executable} -m crawldedup.cli {command}"
+    script = f"set -o pipefail; {program} 2>err | head -c 1 >out"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(["bash", "-c", script], env=environment, check=False)
+    assert (done.returncode, Path("out").read_text() != "") == (0, True), Path("err").read_text()
 
 
 @pytest.mark.parametrize(
@@ -336,7 +390,7 @@ class _Dripping(BaseHTTPRequestHandler):
 def test_an_answer_in_drops_is_given_up(
     run: Run, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawldedup.commands.sources._FETCH_SECONDS", 0.5)
+    monkeypatch.setattr("crawldedup.commands.web._FETCH_SECONDS", 0.5)
     with ThreadingHTTPServer(("127.0.0.1", 0), _Dripping) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()

@@ -21,7 +21,9 @@ from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExp
 
 from crawldedup.commands import feeds, sources
 from crawldedup.commands.feeds import ANY_FIELDS, Fields
-from crawldedup.commands.sources import readable_sources, refuse, urls_of_sitemap
+from crawldedup.commands.items import refuse
+from crawldedup.commands.sitemaps import urls_of_sitemap
+from crawldedup.commands.sources import readable_sources
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
@@ -175,6 +177,65 @@ def test_an_array_is_read_piece_by_piece_and_its_members_whole(
         assert [json.loads(item.raw) for item in items] == [*ITEMS, 1234567890, [], 12]
 
 
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [
+        # A crawl that is run again appends its array to the one that is there.
+        (b"[1,\n2][\n3]\n", [1, 2, 3]),
+        (b"[\n\n][\n1, [2]\n]\n\n[3]", [1, [2], 3]),
+        (b"\xef\xbb\xbf[1]\xef\xbb\xbf[2]", [1, 2]),
+        (b"[1]\n2\n3\n", [1, 2, 3]),
+        (b"[1][]", [1]),
+        (b"[]", []),
+    ],
+)
+def test_a_feed_of_several_arrays_is_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, values: list[Any]
+) -> None:
+    path = tmp_path / "feed.json"
+    path.write_bytes(content)
+    for block in (1, 2, 3, 1 << 13):
+        monkeypatch.setattr(feeds, "_BLOCK", block)
+        items = sources.items_of_file(path, None, refuse)
+        assert [json.loads(item.raw) for item in items] == values
+
+
+@pytest.mark.parametrize("rest", ["] junk", "]]", "][", "", "]{"])
+def test_what_cannot_be_read_behind_an_array_is_told(tmp_path: Path, rest: str) -> None:
+    (tmp_path / "feed.json").write_text(f"[{LINE}, {LINE}{rest}")
+    pages, (error,) = read(tmp_path / "feed.json")
+    assert (len(pages), error[:6]) == (2, "item 3")
+
+
+CYRILLIC = "дорога вела через старый мост".encode("cp1251")
+UTF8_ITEM = json.dumps({"url": "b", "text": "Größe"}, ensure_ascii=False).encode()
+OTHER_ITEM = b'{"url": "a", "text": "%b"}' % CYRILLIC
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jl", UTF8_ITEM + b"\n" + OTHER_ITEM),
+        ("a.json", b"[%b,%b]" % (UTF8_ITEM, OTHER_ITEM)),
+        ("a.csv", "url,text\nb,Größe\na,".encode() + CYRILLIC),
+        ("a.parquet", b""),
+    ],
+)
+def test_no_letter_of_another_encoding_is_lost_in_silence(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    path = tmp_path / name
+    if content:
+        path.write_bytes(content)
+    else:
+        table({"url": ["b", "a"], "text": ["Größe".encode(), CYRILLIC]}, path)
+    pages, (error,) = read(path)
+    assert [page.text for page in pages] == ["Größe"]
+    assert re.match(r"(line|item|row) 2: it is not UTF-8", error)
+    # `filter` writes it as it came.
+    assert len(list(sources.items_of_file(path, ANY_FIELDS, lambda _: None))) == 2
+
+
 @pytest.mark.parametrize("form", [JsonLinesItemExporter, JsonItemExporter, CsvItemExporter])
 @pytest.mark.parametrize("is_cut", [True, False])
 def test_of_a_compressed_feed_the_items_before_its_end_are_read(
@@ -265,31 +326,84 @@ def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_pa
             (f"{site}/b", b"<p>b"),
         ]
         assert [str(error).partition(" ")[0] for error in errors] == [f"{site}/missing"]
-        assert list(urls_of_sitemap(f"{site}/loop.xml")) == []
+        assert list(urls_of_sitemap(f"{site}/loop.xml", errors.append)) == []
+        assert "too many levels deep" in str(errors[-1])
         server.shutdown()
 
 
 @pytest.mark.parametrize(
-    ("content", "urls"),
+    ("content", "urls", "problem"),
     [
-        (sitemap("https://a.example/?a=1&amp;b=ä"), ["https://a.example/?a=1&b=ä"]),
-        (gzip.compress(sitemap("https://a.example/", of=""), mtime=0), ["https://a.example/"]),
+        (sitemap("https://a.example/?a=1&amp;b=ä"), ["https://a.example/?a=1&b=ä"], ""),
+        (gzip.compress(sitemap("https://a.example/", of=""), mtime=0), ["https://a.example/"], ""),
+        # Members of gzip stand one behind the other.
+        (
+            gzip.compress(sitemap("https://a.example/")[:90])
+            + gzip.compress(sitemap("https://a.example/")[90:]),
+            ["https://a.example/"],
+            "",
+        ),
+        (
+            sitemap("https://a.example/", "https://b.example/")[:-60],
+            ["https://a.example/"],
+            "may be read in part",
+        ),
+        (
+            gzip.compress(sitemap("https://a.example/"))[:-6],
+            ["https://a.example/"],
+            "cannot be decompressed to its end",
+        ),
         # No file of this machine is named by others.
         (
             sitemap("/etc/hostname", "-", "file:///etc/hostname", "https://a.example/"),
             ["https://a.example/"],
+            "3 places left out",
         ),
         # Entities are not expanded.
         (
             b"<!DOCTYPE urlset [<!ENTITY x "
             b'"https://a.example/">]><urlset><url><loc>&x;</loc></url></urlset>',
             [],
+            "1 place left out",
         ),
     ],
 )
-def test_a_sitemap_may_be_a_file(tmp_path: Path, content: bytes, urls: list[str]) -> None:
+def test_a_sitemap_may_be_a_file(
+    tmp_path: Path, content: bytes, urls: list[str], problem: str
+) -> None:
     (tmp_path / "sitemap.xml").write_bytes(content)
-    assert list(urls_of_sitemap(str(tmp_path / "sitemap.xml"))) == urls
+    errors: list[Exception] = []
+    assert list(urls_of_sitemap(str(tmp_path / "sitemap.xml"), errors.append)) == urls
+    assert problem in "".join(map(str, errors))
+    assert bool(errors) == bool(problem)
+
+
+def test_an_answer_that_ends_early_is_told(tmp_path: Path) -> None:
+    class Cut(Quiet):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"<p>half a page")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Cut) as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        errors: list[Exception] = []
+        url = f"http://127.0.0.1:{server.server_port}/"
+        assert list(readable_sources([url], errors.append)) == []
+        assert ["the last 986 bytes are missing" in str(error) for error in errors] == [True]
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("content", "number"), [(b"[1, 2]", 1), (f" [\n{LINE}, {LINE}][{LINE}]".encode(), 3)]
+)
+def test_standard_input_may_be_an_array_of_items(
+    monkeypatch: pytest.MonkeyPatch, content: bytes, number: int
+) -> None:
+    stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(content)))
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert len(list(readable_sources(["-"]))) == number
 
 
 def test_a_text_has_the_title_that_its_item_gives(tmp_path: Path) -> None:

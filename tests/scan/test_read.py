@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from crawldedup import Options, Page
-from crawldedup.commands.archives import Item
 from crawldedup.commands.command import Output
+from crawldedup.commands.items import Item
 from crawldedup.errors import ConfigurationError
 from crawldedup.scan import read
 from crawldedup.scan.engine import LAYOUT

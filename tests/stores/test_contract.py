@@ -403,7 +403,7 @@ class TestSharing:
         before = shared_backend.contents()
         for begin in (foreign.open, foreign.open_read_only, foreign.open_read_only):
             with pytest.raises(
-                ProfileMismatchError, match=r"'test'.*'profile-1'.*'profile-2'.*clear"
+                ProfileMismatchError, match=r"'test'.*clear.*'profile-1'.*'profile-2'"
             ) as caught:
                 begin()
             assert (caught.value.index_profile, caught.value.own_profile) == (

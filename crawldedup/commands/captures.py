@@ -1,0 +1,152 @@
+"""Find the page in a record of a web archive, as a crawl finds it in a response."""
+
+import io
+import mimetypes
+import re
+from typing import Final
+
+from crawldedup.commands.headers import LONGEST_HEAD, Headers, MediaType
+from crawldedup.commands.http_bodies import Body, decoded_body
+from crawldedup.commands.items import NoPage, Unread
+from crawldedup.errors import PageError
+from crawldedup.page import Page
+from crawldedup.reading.charsets import codec_of, text_of
+from crawldedup.reading.html import decode
+from crawldedup.reading.markup import is_html
+
+HTML_TYPES: Final = frozenset(
+    {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
+)
+_TEXT_TYPES: Final = frozenset({"text/plain", "text/markdown"})
+# Types by which servers say that they do not know; crawlers look at the content then.
+_UNKNOWN_TYPES: Final = frozenset(
+    {
+        "application/binary",
+        "application/force-download",
+        "application/octet-stream",
+        "application/unknown",
+        "application/x-unknown",
+        "application/x-unknown-content-type",
+        "binary/octet-stream",
+        "unknown/unknown",
+    }
+)
+_STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b", re.IGNORECASE)
+# What is in every archive beside the pages, and no page to anybody.
+_COMPANIONS: Final = frozenset({"request", "metadata", "warcinfo"})
+_WEB: Final = ("http:", "https:")
+
+
+def checked_text(text: str) -> str:
+    """Return a decoded text.
+
+    Raises:
+        UnicodeError: It holds NUL, as a text does that was written in UTF-16 without its mark.
+    """
+    if "\0" in text:
+        raise UnicodeError("it holds NUL")
+    return text
+
+
+class CaptureError(Exception):
+    """Raised for a response that has no status."""
+
+
+def page_of(head: Headers, content: bytes) -> Page | Unread | NoPage:
+    """Return the page of a record: a successful response, a resource, or the text that was made of
+    one.
+
+    Raises:
+        CaptureError: A response has no status.
+        HeadError: A response has no end of its head.
+    """
+    url = head.get("WARC-Target-URI").strip("<>")
+    kind = head.get("WARC-Type")
+    if kind in _COMPANIONS:
+        return NoPage("")
+    is_of_web = url.lower().startswith(_WEB)
+    if kind == "response" and is_of_web:
+        return _page_of_response(url, head, content)
+    if kind == "conversion" or (kind == "resource" and is_of_web):
+        return _page_of_body(url, head, head, content)
+    return NoPage(f"{kind or 'nameless'} record")
+
+
+def _page_of_response(url: str, head: Headers, content: bytes) -> Page | Unread | NoPage:
+    stream = io.BytesIO(content)
+    status = _STATUS.match(stream.readline(LONGEST_HEAD))
+    if not status:
+        raise CaptureError("its HTTP headers have no status")
+    # A part of a page is none.
+    if not status[1].startswith(b"2") or status[1] == b"206":
+        return NoPage(f"status {status[1].decode()}")
+    headers = Headers.read(stream)
+    return _page_of_body(url, head, headers, stream.read())
+
+
+def _page_of_body(
+    url: str, head: Headers, headers: Headers, content: bytes
+) -> Page | Unread | NoPage:
+    """Return the page in a body with these headers; `head` is that of the record."""
+    declared = headers.media_type()
+    if declared is not None and declared.name not in HTML_TYPES | _TEXT_TYPES | _UNKNOWN_TYPES:
+        return NoPage(declared.name)
+    try:
+        # The head of a record has the length of the record, and no encoding.
+        body = Body(content, True) if headers is head else decoded_body(content, headers)
+    except PageError as error:
+        return Unread(url, error)
+    if declared is None or declared.name in _UNKNOWN_TYPES:
+        identified = _identified(url, head, body.content)
+        if identified is None:
+            return NoPage(declared.name if declared else "record without Content-Type")
+        declared = identified
+    if why := _why_partial(head, body):
+        return Unread(url, PageError("partial", why))
+    if declared.name in HTML_TYPES:
+        return Page(url, html=body.content, encoding=declared.charset)
+    return _page_of_text(url, declared, body.content, may_be_html=headers is not head)
+
+
+def _page_of_text(
+    url: str, declared: MediaType, body: bytes, *, may_be_html: bool
+) -> Page | Unread:
+    # What was made of a page is text, whatever it begins with.
+    if may_be_html and is_html(
+        text_of(body, declared.charset, "replace"), parts=declared.name != "text/markdown"
+    ):
+        return Page(url, html=body, encoding=declared.charset)
+    try:
+        return Page(url, text=checked_text(text_of(body, declared.charset)))
+    except UnicodeError:
+        codec = codec_of(declared.charset)
+        claim = "which it is said to be" if codec else "which is taken where none is declared"
+        # A letter that is replaced is lost, and with it what tells two texts apart.
+        error = PageError("encoding", f"its bytes are no text in {codec or 'utf-8'}, {claim}")
+        return Unread(url, error)
+
+
+def _why_partial(head: Headers, body: Body) -> str:
+    """Return why a body is only a part of a page; "" if nothing says so."""
+    if cause := head.get("WARC-Truncated"):
+        return f"it was cut off while it was archived (WARC-Truncated: {cause[:40]})"
+    if head.get("WARC-Segment-Number"):
+        return "it is continued in another record (WARC-Segment-Number)"
+    if not body.is_whole:
+        return "its body is cut off or damaged"
+    return ""
+
+
+def _identified(url: str, head: Headers, body: bytes) -> MediaType | None:
+    """Return what a body is that nobody declares, from what the archive says or how it begins."""
+    named = head.get("WARC-Identified-Payload-Type").partition(";")[0].strip().lower()
+    if named in HTML_TYPES | _TEXT_TYPES:
+        return MediaType(named, None)
+    try:
+        text = decode(body, None)
+    except PageError:
+        return None
+    if is_html(text):
+        return MediaType("text/html", None)
+    guessed = mimetypes.guess_type(url.partition("?")[0])[0]
+    return MediaType(guessed, None) if guessed in HTML_TYPES | _TEXT_TYPES else None

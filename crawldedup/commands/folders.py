@@ -1,0 +1,124 @@
+"""Read single files, and find the pages in folders."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from w3lib.encoding import read_bom
+
+from crawldedup.commands.captures import checked_text
+from crawldedup.commands.forms import (
+    HTML_SUFFIXES,
+    TEXT_SUFFIXES,
+    is_page_name,
+    is_text_name,
+    may_be_page,
+    suffix_of,
+    why_not_read,
+)
+from crawldedup.commands.items import (
+    MOST_BYTES,
+    Item,
+    OnError,
+    OnNote,
+    Unread,
+    counted,
+    ignore_note,
+    refuse,
+)
+from crawldedup.commands.packing import read_at_most
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.page import Page
+from crawldedup.reading.html import decode
+from crawldedup.reading.markup import is_html
+from crawldedup.text import pluralize
+
+_HEAD_BYTES: Final = 4096
+
+
+def item_of_file(path: Path) -> Item:
+    """Return the page in a file of HTML or text, which may be compressed.
+
+    Raises:
+        ConfigurationError: The name is that of files that are not read, or it cannot be
+            decompressed.
+        OSError: It cannot be read.
+    """
+    why = why_not_read(path.name)
+    if why is not None:
+        raise ConfigurationError(f"{path}: {why}")
+    body = read_at_most(path, MOST_BYTES)
+    url = path.absolute().as_uri()
+    # How HTML is encoded, it may say itself.
+    page = _page_of_text(url, body) if is_text_name(path.name) else Page(url, html=body)
+    return Item(str(path), page=page)
+
+
+def _page_of_text(url: str, body: bytes) -> Page | Unread:
+    encoding, mark = read_bom(body)
+    try:
+        return Page(url, text=checked_text(body[len(mark or b"") :].decode(encoding or "utf-8")))
+    except UnicodeError:
+        # A letter that is replaced is lost, and with it what tells two texts apart.
+        message = "it is not UTF-8, in which texts are read; convert it, for example by iconv"
+        return Unread(url, PageError("encoding", message))
+
+
+def pages_below(
+    folder: Path, on_error: OnError = refuse, on_note: OnNote = ignore_note
+) -> list[Path]:
+    """Return the HTML and text files below a folder, sorted.
+
+    They are known by their names. Others, such as `view.php?id=3`, count if they begin as HTML
+    does, unless their names are those of images, programs and the like.
+
+    Args:
+        folder: The folder.
+        on_error: Takes the errors of folders and files that cannot be looked at.
+        on_note: Takes a note that counts the other files by their suffixes.
+    """
+    paths: list[Path] = []
+    others: Counter[str] = Counter()
+    for path in _files_below(folder, on_error):
+        try:
+            is_page = _is_page(path)
+        except OSError as error:
+            on_error(error)
+            continue
+        if is_page:
+            paths.append(path)
+        else:
+            others[suffix_of(path.name) or "without a suffix"] += 1
+    if others:
+        on_note(
+            f"{folder}: {pluralize(others.total(), 'file')} not read, by suffix: {counted(others)}"
+        )
+    return sorted(paths)
+
+
+def _files_below(folder: Path, on_error: OnError) -> Iterator[Path]:
+    for parent, _, names in os.walk(folder, onerror=on_error):
+        for name in names:
+            path = Path(parent, name)
+            if path.is_file():
+                yield path
+
+
+def _is_page(path: Path) -> bool:
+    if is_page_name(path.name):
+        return True
+    if not may_be_page(path.name):
+        return False
+    try:
+        return is_html(decode(read_at_most(path, _HEAD_BYTES), None))
+    # It is compressed and damaged, or no text.
+    except (ConfigurationError, PageError):
+        return False
+
+
+def folder_without_pages(folder: Path) -> ConfigurationError:
+    """Return the error for a folder that holds no pages."""
+    suffixes = ", ".join(HTML_SUFFIXES + TEXT_SUFFIXES)
+    return ConfigurationError(f"the folder {str(folder)!r} holds no pages: no {suffixes}")

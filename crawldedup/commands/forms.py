@@ -1,0 +1,103 @@
+"""Which files hold what, by their names."""
+
+import re
+from typing import Final
+
+from crawldedup.commands.packing import GZIP, packed_suffix, unpacked_name
+
+LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
+_FORMS: Final = {
+    **dict.fromkeys((".jl", ".jsonl", ".jsonlines", ".ndjson"), LINES),
+    ".json": ARRAY,
+    ".csv": CSV,
+    ".parquet": PARQUET,
+    # Those of plain text, as Common Crawl publishes them, are archives, too.
+    **dict.fromkeys((".warc", ".wet", ".wacz"), ARCHIVE),
+}
+HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
+TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
+
+
+def _suffixes(names: str) -> frozenset[str]:
+    return frozenset(f".{name}" for name in names.split())
+
+
+# In a folder, files of all other names may be pages that a crawler has saved as their URLs end.
+_NEVER_PAGES: Final = _suffixes("""
+    7z apk avi avif bin bmp bz2 class css csv doc docx eot epub exe flac flv gif gz ico iso jar jl
+    jpeg jpg js json jsonl jsonlines log m4a map mjs mkv mov mp3 mp4 mpeg ndjson o odt ogg otf
+    parquet pdf png ppt pptx py rar rpm rss rtf so sqlite svg tar tgz tif tiff ts ttf wacz warc wasm
+    wav webm webp wet woff woff2 xls xlsx xz yaml yml zip zst
+""")
+_SUFFIX: Final = re.compile(r"(\.[a-z]+)$")
+# What `wget` puts behind a name that is taken.
+_NUMBERED: Final = re.compile(r"(\.[a-z]{1,8})\.\d{1,4}$")
+_OTHER_SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}$")
+
+_ARC: Final = "ARC files are not read; `warcio recompress OLD.arc.gz NEW.warc.gz` makes a WARC file"
+_TABLE: Final = "such tables are not read; save it as .csv or .parquet"
+_FOLDER: Final = "such archives are not read; unpack it, and name the folder"
+_NOT_READ: Final = {
+    ".arc": _ARC,
+    **dict.fromkeys(
+        (".tsv", ".xls", ".xlsx", ".ods", ".arrow", ".feather", ".orc", ".avro"), _TABLE
+    ),
+    **dict.fromkeys((".tar", ".tgz", ".txz", ".tzst", ".tbz2", ".zip", ".7z", ".rar"), _FOLDER),
+    **dict.fromkeys((".mht", ".mhtml"), "such pages are not read; save it as .html"),
+}
+_PACKED_ARCHIVE: Final = (
+    "web archives are read as .warc and .warc.gz; unpack it, and name what comes out"
+)
+_PACKED_TABLE: Final = "Parquet compresses by itself, and is read as .parquet; unpack it"
+
+
+def form_of(name: str) -> str | None:
+    """Return what a file holds, by its name:
+
+    LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else, and for what is not read.
+    """
+    form = _form_inside(name)
+    packed = packed_suffix(name)
+    if (form == PARQUET and packed) or (form == ARCHIVE and packed not in ("", GZIP)):
+        return None
+    return form
+
+
+def _form_inside(name: str) -> str | None:
+    suffix = _SUFFIX.search(unpacked_name(name))
+    return _FORMS.get(suffix[1]) if suffix else None
+
+
+def why_not_read(name: str) -> str | None:
+    """Return why a file of this name is not read, and what to do; None if it is."""
+    if form_of(name) is None and (form := _form_inside(name)) is not None:
+        return _PACKED_TABLE if form == PARQUET else _PACKED_ARCHIVE
+    return _NOT_READ.get(suffix_of(name))
+
+
+def suffix_of(name: str) -> str:
+    """Return what a file name ends with, in lower case and without the end that tells how it is
+    compressed; "" if there is nothing like that.
+
+    Of "view.php?id=3" and "index.html.1", which crawlers save, it is what stands before.
+    """
+    name = unpacked_name(name.partition("?")[0])
+    if numbered := _NUMBERED.search(name):
+        return numbered[1]
+    suffix = _OTHER_SUFFIX.search(name)
+    return suffix[0] if suffix and suffix.start() else ""
+
+
+def is_text_name(name: str) -> bool:
+    """Return whether a file of this name holds a plain text."""
+    return suffix_of(name) in TEXT_SUFFIXES
+
+
+def may_be_page(name: str) -> bool:
+    """Return whether a file of this name may be a page, so that it is worth a look."""
+    return suffix_of(name) not in _NEVER_PAGES and why_not_read(name) is None
+
+
+def is_page_name(name: str) -> bool:
+    """Return whether a file of this name holds a page of HTML, or a text."""
+    return suffix_of(name) in HTML_SUFFIXES + TEXT_SUFFIXES

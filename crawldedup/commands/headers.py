@@ -1,0 +1,117 @@
+"""Read the headers of records and of responses, as leniently as browsers do."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple, Self
+
+LONGEST_HEAD: Final = 1 << 16  # a hundred times as long as those of real archives
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]{1,100}/[!#$%&'*+.^_`|~0-9a-z-]{1,100}")
+_CHARSET: Final = re.compile(r"""(?:^|;)\s*charset\s*=\s*["']?\s*([^\s"';,]{1,100})""", re.I)
+# Other white space may be what an odd line consists of.
+_BLANK: Final = b" \t\r\n"
+_LONGEST_TYPE: Final = 1000
+_ANY: Final = "*/*"
+
+
+class HeadError(Exception):
+    """Raised for a head that has no end."""
+
+
+class MediaType(NamedTuple):
+    """A media type in lower case, such as "text/html", and the label of the encoding, if given."""
+
+    name: str
+    charset: str | None
+
+
+class Headers:
+    """Headers in their order. A name may stand several times, in any case."""
+
+    def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
+        self.fields = list(fields)
+
+    @classmethod
+    def read(cls, stream: Any, never: re.Pattern[bytes] | None = None) -> Self:
+        """Return the headers that a stream begins with, up to an empty line.
+
+        A line without a colon is ignored: it must not hide the lines behind it.
+
+        Args:
+            stream: The stream.
+            never: What no line of these headers looks like.
+
+        Raises:
+            HeadError: There is no empty line, or a line before it that is `never` there.
+        """
+        lines: list[bytes] = []
+        size = 0
+        while size < LONGEST_HEAD and (line := stream.readline(LONGEST_HEAD)):
+            if not line.strip(_BLANK):
+                return cls(_fields_of(lines))
+            if never is not None and never.fullmatch(line):
+                break
+            lines.append(line)
+            size += len(line)
+        raise HeadError("its head has no end")
+
+    def get(self, name: str) -> str:
+        """Return the first value of a name; "" if there is none."""
+        for value in self.get_all(name):
+            return value
+        return ""
+
+    def get_all(self, name: str) -> list[str]:
+        """Return the values of a name."""
+        wanted = name.lower()
+        return [value for field, value in self.fields if field.lower() == wanted]
+
+    def list_of(self, name: str) -> list[str]:
+        """Return the words of a header that is a list, in lower case."""
+        words = ",".join(self.get_all(name)).lower().split(",")
+        return [word.strip() for word in words if word.strip()]
+
+    def without(self, *names: str) -> "Headers":
+        """Return the headers of all other names."""
+        lower = {name.lower() for name in names}
+        return Headers(field for field in self.fields if field[0].lower() not in lower)
+
+    def media_type(self) -> MediaType | None:
+        """Return the media type, as browsers find it in Content-Type; None if there is none."""
+        found: MediaType | None = None
+        for value in ",".join(self.get_all("Content-Type"))[:_LONGEST_TYPE].split(","):
+            name = value.partition(";")[0].strip().lower()
+            if not _TOKEN.fullmatch(name) or name == _ANY:
+                continue
+            charset = _CHARSET.search(value.partition(";")[2])
+            label = charset[1] if charset else None
+            # The last one counts. If it says the same again, an encoding named before stays.
+            if label is None and found is not None and found.name == name:
+                label = found.charset
+            found = MediaType(name, label)
+        return found
+
+
+def _fields_of(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    name = ""
+    parts: list[str] = []
+    for line in lines:
+        text = _decoded(line).rstrip("\r\n")
+        if text[:1] in (" ", "\t"):
+            # A long value goes on.
+            parts.append(text.strip())
+            continue
+        if name:
+            yield name, " ".join(parts)
+        before, colon, value = text.partition(":")
+        name = before.strip() if colon else ""
+        parts = [value.strip()]
+    if name:
+        yield name, " ".join(parts)
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        # No letter may be lost: two addresses would become one.
+        return line.decode("latin-1")

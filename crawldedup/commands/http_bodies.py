@@ -1,0 +1,183 @@
+"""Undo the encodings in which the body of a response was sent, and notice what is missing of it."""
+
+import re
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from crawldedup.commands.headers import Headers
+from crawldedup.commands.items import MOST_BYTES
+from crawldedup.commands.packing import zstandard
+from crawldedup.errors import MissingDependencyError, PageError
+from crawldedup.reading.html import decode
+
+_CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_LINE_END: Final = re.compile(rb"\r?\n|\Z")
+_RANGE: Final = re.compile(r"bytes\s+0-(\d{1,18})/(\d{1,18})\s*")
+GZIP_MAGIC: Final = b"\x1f\x8b"
+_ZSTANDARD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_LENGTH: Final = re.compile(r"[0-9]{1,18}")
+_SAMPLE_BYTES: Final = 8192
+_MOST_MEMBERS: Final = 10_000
+_PIECE: Final = 1 << 16
+# Half of all servers send deflate without the header that it should have.
+_DEFLATE: Final = (15, -15)
+
+
+class Body(NamedTuple):
+    """The bytes of a page, and whether all of them are there."""
+
+    content: bytes
+    is_whole: bool
+
+
+def decoded_body(body: bytes, headers: Headers) -> Body:
+    """Return a body without the encodings that it was sent in; as it is if it has none of them any
+    more, as in many archives.
+
+    It has at most `MOST_BYTES`, for a few bytes may hold gigabytes.
+
+    Raises:
+        PageError: "encoding", for one that no package here decodes.
+    """
+    is_whole = _is_whole_range(headers.get("Content-Range"))
+    transfer = headers.list_of("Transfer-Encoding")
+    length = headers.get("Content-Length")
+    if transfer[-1:] == ["chunked"]:
+        body, has_end = _without_chunks(body)
+        is_whole = is_whole and has_end
+    elif _LENGTH.fullmatch(length):
+        is_whole = is_whole and len(body) >= int(length)
+    for encoding in reversed([*headers.list_of("Content-Encoding"), *transfer]):
+        decoder = _DECODERS.get(encoding)
+        if decoder is not None:
+            decoded = decoder(body)
+            body, is_whole = decoded.content, is_whole and decoded.is_whole
+    return Body(body, is_whole)
+
+
+def _is_whole_range(content_range: str) -> bool:
+    """Return whether an answer is no part of a page, given its Content-Range, which it may have
+    without the status 206.
+    """
+    named = _RANGE.fullmatch(content_range)
+    return not content_range or (named is not None and int(named[1]) + 1 >= int(named[2]))
+
+
+def _without_chunks(body: bytes) -> Body:
+    content = bytearray()
+    place = 0
+    while chunk := _CHUNK.match(body, place):
+        size = int(chunk[1], 16)
+        if size == 0:
+            return Body(bytes(content), True)
+        place = chunk.end() + size
+        content += body[chunk.end() : place]
+        line_end = _LINE_END.match(body, place)
+        place = line_end.end() if line_end else place
+    return Body(bytes(content), False) if place else Body(body, True)
+
+
+class _Packing(NamedTuple):
+    """How a kind of compression begins, what undoes it, and the error for damage."""
+
+    magic: bytes
+    new_unpacker: Callable[[], Any]
+    error: type[Exception]
+
+
+_GZIP: Final = _Packing(GZIP_MAGIC, lambda: zlib.decompressobj(wbits=31), zlib.error)
+
+
+def gunzipped(body: bytes, most: int) -> Body:
+    """Return what the members of gzip in a body hold; what stands behind the last is no part of it.
+
+    Of a damaged member it is what can be read, and at most so many bytes of all.
+    """
+    return _unpacked_members(body, most, _GZIP)
+
+
+def _unpacked_members(body: bytes, most: int, packing: _Packing) -> Body:
+    content = bytearray()
+    place = 0
+    for _ in range(_MOST_MEMBERS):
+        unpack = packing.new_unpacker()
+        while not unpack.eof:
+            # Not all at once: what is left behind a member is copied.
+            piece = body[place : place + _PIECE]
+            if not piece:
+                return Body(bytes(content), False)
+            try:
+                content += unpack.decompress(piece, most - len(content))
+            except packing.error:
+                return Body(bytes(content), False)
+            if len(content) >= most:
+                return Body(bytes(content), True)
+            place += len(piece)
+        place -= len(unpack.unused_data)
+        if not body.startswith(packing.magic, place):
+            return Body(bytes(content), True)
+    return Body(bytes(content), False)
+
+
+def _from_gzip(body: bytes) -> Body:
+    return gunzipped(body, MOST_BYTES) if body.startswith(GZIP_MAGIC) else Body(body, True)
+
+
+def _from_deflate(body: bytes) -> Body:
+    for wbits in _DEFLATE:
+        unpack = zlib.decompressobj(wbits)
+        with suppress(zlib.error):
+            content = unpack.decompress(body, MOST_BYTES)
+            if unpack.eof or len(content) >= MOST_BYTES:
+                return Body(content, True)
+    return _as_it_is(body)
+
+
+def _from_brotli(body: bytes) -> Body:
+    try:
+        import brotli
+    except ImportError:
+        return _as_it_is(body, "Brotli: pip install brotli")
+    unpack = brotli.Decompressor()
+    # Before 1.2 it knows no limit.
+    with suppress(brotli.error, TypeError):
+        content = bytes(unpack.process(body, output_buffer_limit=MOST_BYTES))[:MOST_BYTES]
+        if unpack.is_finished() or len(content) >= MOST_BYTES or not unpack.can_accept_more_data():
+            return Body(content, True)
+    return _as_it_is(body)
+
+
+def _from_zstandard(body: bytes) -> Body:
+    if not body.startswith(_ZSTANDARD_MAGIC):
+        return Body(body, True)
+    try:
+        zstd: Any = zstandard("a body")
+    except MissingDependencyError:
+        return _as_it_is(body, "Zstandard: pip install backports.zstd")
+    packing = _Packing(_ZSTANDARD_MAGIC, zstd.ZstdDecompressor, zstd.ZstdError)
+    return _unpacked_members(body, MOST_BYTES, packing)
+
+
+def _as_it_is(body: bytes, missing: str = "") -> Body:
+    """Return a body that cannot be decoded: whole if it is a text, whose encoding was undone.
+
+    Raises PageError if the package for it is missing.
+    """
+    try:
+        decode(body[:_SAMPLE_BYTES], None)
+    except PageError:
+        if missing:
+            raise PageError("encoding", f"the body is compressed by {missing}") from None
+        return Body(body, False)
+    return Body(body, True)
+
+
+_DECODERS: Final[dict[str, Callable[[bytes], Body]]] = {
+    "gzip": _from_gzip,
+    "x-gzip": _from_gzip,
+    "deflate": _from_deflate,
+    "br": _from_brotli,
+    "zstd": _from_zstandard,
+}

@@ -1,0 +1,139 @@
+"""What sources yield: the items of feeds and the records of archives, with their pages; and how
+those are told that are lost.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, Final, NamedTuple, NoReturn
+
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.page import Page
+from crawldedup.text import pluralize, printable
+
+OnError = Callable[[Exception], None]
+OnSkip = Callable[[str, PageError], None]
+"""Takes the URL of a page that cannot be compared, and why."""
+
+OnNote = Callable[[str], None]
+"""Takes a remark on what is left out of a source on purpose."""
+
+# Of a page or an item of a feed; what is compared is far shorter.
+MOST_BYTES: Final = 64 * 1024 * 1024
+# How many errors a person reads; a broken file of a million items has as many.
+MOST_TOLD: Final = 10
+_SHOWN_KINDS: Final = 8
+
+
+class Unread(NamedTuple):
+    """A page that is there, but cannot be compared."""
+
+    url: str
+    error: PageError
+
+
+class NoPage(NamedTuple):
+    """What is no page; `kind` is what it is called where such are counted, "" if nobody asks."""
+
+    kind: str
+
+
+class Item(NamedTuple):
+    """What stands at one place of a source, and its page, if it holds one, or why that cannot be
+    read.
+
+    `raw` is what `crawldedup filter` writes: the bytes of a line or of a member of an array, a
+    batch of pyarrow and the number of a row in it, or a record; None for what is lost. `head` is
+    the header or the schema of its file.
+    """
+
+    place: str
+    raw: Any = None
+    page: Page | Unread | NoPage | Exception | None = None
+    head: Any = None
+
+
+class Report(NamedTuple):
+    """How the errors of a source are put into words."""
+
+    name: str  # of the source
+    unit: str  # each error is about one of these
+    fate: str  # of those whose errors are only counted
+    refusal: str  # why nothing is read if the first items are no good
+    needs_page: bool  # whether a good item has a page
+
+
+def refuse(error: Exception) -> NoReturn:
+    """Raise the error."""
+    raise error
+
+
+def ignore_note(note: str) -> None:
+    """Ignore a note."""
+
+
+@contextmanager
+def complaints(on_error: OnError, name: str, unit: str, fate: str) -> Iterator[OnError]:
+    """Yield a function that passes on the first errors, each about one `unit` of a source.
+
+    At the end, the others are reported by their number and their `fate`.
+    """
+    number = 0
+
+    def tell(error: Exception) -> None:
+        nonlocal number
+        number += 1
+        if number <= MOST_TOLD:
+            on_error(error)
+
+    try:
+        yield tell
+    finally:
+        if number > MOST_TOLD:
+            rest = pluralize(number - MOST_TOLD, f"further {unit}")
+            on_error(ConfigurationError(f"{name}: {rest} {fate}"))
+
+
+def reported(items: Iterator[Item], report: Report, on_error: OnError) -> Iterator[Item]:
+    """Yield the items that can be written again, and pass on the errors of the others.
+
+    Raises ConfigurationError where nothing more can be read. Also refuses a source that has errors
+    if none of its first items is good: one that can be written again, and has a page if it needs
+    one.
+    """
+    first: list[Item] = []
+    end: ConfigurationError | None = None
+    is_begun = False
+    try:
+        while not is_begun and len(first) < MOST_TOLD and (item := next(items, None)):
+            first.append(item)
+            has_page = isinstance(item.page, Page) or not report.needs_page
+            is_begun = item.raw is not None and has_page
+    except ConfigurationError as error:
+        end = error
+    errors = [item.page for item in first if isinstance(item.page, Exception)]
+    if end is not None:
+        errors.append(end)
+    if errors and not is_begun:
+        raise ConfigurationError(f"{errors[0]} ({report.refusal})")
+    with complaints(on_error, report.name, report.unit, report.fate) as tell:
+        for item in chain(first, items):
+            if isinstance(item.page, Exception):
+                tell(item.page)
+            if item.raw is not None:
+                yield item
+
+
+def without_pages(name: str) -> ConfigurationError:
+    """Return the error for a source in which there is nothing to compare."""
+    return ConfigurationError(f"{name} holds no page that can be compared")
+
+
+def counted(kinds: Counter[str]) -> str:
+    """Return the most frequent of some kinds in words, and how many others there are."""
+    shown = [f"{printable(kind, 60)} {count:,}" for kind, count in kinds.most_common(_SHOWN_KINDS)]
+    rest = kinds.total() - sum(count for _, count in kinds.most_common(_SHOWN_KINDS))
+    if rest:
+        shown.append(f"others {rest:,}")
+    return ", ".join(shown)

@@ -1,0 +1,87 @@
+"""Read the profile of an index: which options, and which version of this package, made it.
+
+Indexes of different profiles are never compared.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+from crawldedup.errors import ProfileMismatchError
+
+_FEWEST_PARTS: Final = 5
+_OTHER_VERSION: Final = "it was made by another version of crawldedup"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileParts:
+    """What a profile names.
+
+    `content` is a digest of the areas of pages that are compared, or "". `texts`, `bits` and
+    `tables` belong to a version of this package.
+    """
+
+    extractor: str
+    content: str
+    texts: str
+    distinguish: str
+    bits: str
+    tables: str
+    key: str
+
+    @classmethod
+    def of(cls, profile: str) -> Self | None:
+        """Return the parts of a profile; None for one that this version cannot read."""
+        parts = profile.split("/")
+        if len(parts) < _FEWEST_PARTS:
+            return None
+        reading, rules, *bits, tables, key = parts
+        extractor, _, content = reading.partition("+")
+        texts, _, distinguish = rules.partition(".")
+        return cls(extractor, content, texts, distinguish, "/".join(bits), tables, key)
+
+
+def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
+    """Return what differs between the profile of an index and a program's own: in words, by the
+    option, or by "version". Keys of indexes do not count.
+    """
+    index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
+    if index is None or own is None:
+        return {} if index_profile == own_profile else {"version": _OTHER_VERSION}
+    changes: dict[str, str] = {}
+    if index.extractor != own.extractor:
+        changes["extractor"] = f"was {index.extractor!r}, and is {own.extractor!r}"
+    if index.content != own.content:
+        changes["content"] = _of_content(index.content, own.content)
+    if index.distinguish != own.distinguish:
+        changes["distinguish"] = f"was {index.distinguish!r}, and is {own.distinguish!r}"
+    named = {
+        option: f"{option} (CRAWLDEDUP_{option.upper()}, --{option}) {values}"
+        for option, values in changes.items()
+    }
+    if (index.texts, index.bits, index.tables) != (own.texts, own.bits, own.tables):
+        named["version"] = _OTHER_VERSION
+    return named
+
+
+def is_readable(index_profile: str, own_profile: str) -> bool:
+    """Return whether the records of an index have the form that this program knows."""
+    index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
+    if index is None or own is None:
+        return False
+    return (index.bits, index.tables) == (own.bits, own.tables)
+
+
+def mismatch(where: str, index_profile: str, own_profile: str) -> ProfileMismatchError:
+    """Return the error for an index that was made with other options; `where` names it."""
+    changes = tuple(changes_between(index_profile, own_profile).values())
+    return ProfileMismatchError(
+        where, index_profile=index_profile, own_profile=own_profile, changes=changes
+    )
+
+
+def _of_content(before: str, now: str) -> str:
+    if not before:
+        return "was not given, and is"
+    if not now:
+        return "was given, and is not"
+    return "was another one"
