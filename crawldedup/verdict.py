@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 from crawldedup.marks.reasons import is_kind, kind_in_words
 from crawldedup.scope import site_of
@@ -136,6 +136,40 @@ class Verdict:
             and self.original is not None
             and site_of(self.original) != site_of(self.url)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class MainText:
+    """The main text of a page, and what the page is called."""
+
+    text: str  #: The main text. It has the lines, too, whose numbers change with every load.
+    name: str | None = None  #: The name of the page, as it is written there.
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """Holds the verdict on a page with the main text that was read of it anyway.
+
+    Example:
+        >>> from crawldedup import Deduplicator
+        >>> html = "<title>Ferry - News</title><h1>Ferry</h1><p>It leaves at noon."
+        >>> checked = Deduplicator().check_with_text("https://news.example/1", html=html)
+        >>> print(checked.verdict.kind, checked.name, checked.text, sep=" | ")
+        thin | Ferry | Ferry
+        It leaves at noon.
+    """
+
+    verdict: Verdict  #: The answer that `check` gives.
+    #: The main text; None for a page that came as a fingerprint, or that a script has yet to fill.
+    text: str | None = None
+    name: str | None = None  #: The name of the page, as it is written there; None without one.
+
+    @classmethod
+    def of(cls, verdict: Verdict, main: MainText | None) -> Self:
+        """Combine a verdict with the main text of its page, if there is one."""
+        if main is None:
+            return cls(verdict)
+        return cls(verdict, main.text, main.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any, Final, Self, TypeVar
 
 from itemadapter import ItemAdapter
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.http import Response
@@ -27,7 +28,14 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import MAX_BYTES
-from crawldedup.scrapy_plugin.outcomes import DROP_ITEMS_KEY, VERDICT_KEY, Fate, decide
+from crawldedup.scrapy_plugin.outcomes import (
+    DROP_ITEMS_KEY,
+    NAME_KEY,
+    TEXT_KEY,
+    VERDICT_KEY,
+    Fate,
+    decide,
+)
 from crawldedup.scrapy_plugin.overrides import changed
 from crawldedup.scrapy_plugin.responses import scope_key_of
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_options, is_interactive
@@ -44,6 +52,9 @@ VERDICT_FIELDS: Final = {
     "similarity": "dedup_similarity",
 }
 """What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
+
+TEXT_FIELDS: Final = {"text": "text", "name": "name"}
+"""What `add_text` writes by default: the text or the name, and the field it goes into."""
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -74,6 +85,16 @@ class DropItemsMiddleware(BaseSpiderMiddleware):
             return item
         self.crawler.stats.inc_value("crawldedup/items_dropped")
         return None
+
+    def get_processed_request(self, request: Request, response: Response | None) -> Request:
+        """Take the text of a page out of the requests to which a spider hands on its meta.
+
+        Requests may wait by the thousands, and on a disk.
+        """
+        if response is not None and request is not response.request:
+            request.meta.pop(TEXT_KEY, None)
+            request.meta.pop(NAME_KEY, None)
+        return request
 
 
 def add_verdict(
@@ -112,17 +133,64 @@ def add_verdict(
         # A response without a request has no meta to ask.
         verdict = source.request.meta.get(VERDICT_KEY) if source.request is not None else None
     parts = wire.plain(verdict) if isinstance(verdict, Verdict) else {}
+    _write(item, {field: parts.get(part) for part, field in fields.items()}, "verdict")
+    return item
+
+
+def add_text(
+    item: Item, response: Response | None, fields: Mapping[str, str] = TEXT_FIELDS
+) -> Item:
+    """Write the main text and the name of a page into fields of an item, and return the item.
+
+    They are there with ``CRAWLDEDUP_TEXT``. For a page that was not checked, all fields are None.
+
+    Args:
+        item: An item of any kind that Scrapy knows.
+        response: The response whose page was checked.
+        fields: "text" and "name", and the field that each goes into. What is left out is not
+            written.
+
+    Raises:
+        ConfigurationError: A page has no such part, or the item lacks a field or does not take a
+            value.
+
+    Example:
+        >>> from crawldedup import add_text
+        >>> from scrapy.http import HtmlResponse, Request
+        >>> meta = {"crawldedup_text": "It leaves at noon.", "crawldedup_name": "Ferry"}
+        >>> request = Request("https://news.example/", meta=meta)
+        >>> response = HtmlResponse("https://news.example/", request=request)
+        >>> add_text({"id": 7}, response, {"name": "title", "text": "body"})
+        {'id': 7, 'title': 'Ferry', 'body': 'It leaves at noon.'}
+    """
+    if unknown := [part for part in fields if part not in TEXT_FIELDS]:
+        raise ConfigurationError(
+            f"there is no {unknown[0]!r} to write; there are {', '.join(TEXT_FIELDS)}"
+        )
+    # A response without a request has no meta to ask.
+    request = None if response is None else response.request
+    meta = {} if request is None else request.meta
+    parts = {"text": meta.get(TEXT_KEY), "name": meta.get(NAME_KEY)}
+    _write(item, {field: parts[part] for part, field in fields.items()}, "text")
+    return item
+
+
+def _write(item: Any, values: Mapping[str, Any], noun: str) -> None:
+    """Write values into the fields of an item.
+
+    Raises:
+        ConfigurationError: The item lacks a field, or does not take a value.
+    """
     try:
-        for part, field in fields.items():
-            ItemAdapter(item)[field] = parts.get(part)
+        for field, value in values.items():
+            ItemAdapter(item)[field] = value
     # The classes are the user's: what their validators raise may be anything.
     except Exception as error:
         raise ConfigurationError(
-            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: "
-            f"{error}); declare the fields {', '.join(fields.values())}, let them be written and "
+            f"{type(item).__qualname__} does not take its {noun} ({type(error).__name__}: "
+            f"{error}); declare the fields {', '.join(values)}, let them be written and "
             "hold None, or name others"
         ) from error
-    return item
 
 
 class DedupItemPipeline:

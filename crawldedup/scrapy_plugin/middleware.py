@@ -55,7 +55,16 @@ from crawldedup.scrapy_plugin.copies import Copies
 from crawldedup.scrapy_plugin.crawl_journal import CrawlJournal
 from crawldedup.scrapy_plugin.deliveries import Deliveries
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.outcomes import DROP_ITEMS_KEY, VERDICT_KEY, Fate, Outcome, decide
+from crawldedup.scrapy_plugin.outcomes import (
+    DROP_ITEMS_KEY,
+    NAME_KEY,
+    PAGE_KEYS,
+    TEXT_KEY,
+    VERDICT_KEY,
+    Fate,
+    Outcome,
+    decide,
+)
 from crawldedup.scrapy_plugin.overrides import changed, options_for
 from crawldedup.scrapy_plugin.responses import (
     is_start,
@@ -224,8 +233,8 @@ class DedupMiddleware:
         Raises DuplicatePageError to drop it.
         """
         # Spiders hand the meta of a page on to the next request.
-        request.meta.pop(VERDICT_KEY, None)
-        request.meta.pop(DROP_ITEMS_KEY, None)
+        for key in PAGE_KEYS:
+            request.meta.pop(key, None)
         if request.meta.get(_RELOAD_KEY):
             await self._learn_from(request, response)
         if check := self._guard.check_of(request):
@@ -239,7 +248,7 @@ class DedupMiddleware:
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             prepare = self._copies.preparer(request, response, policy)
-            judged = await self._dedup.judge(page, prepare)
+            judged = await self._dedup.judge(page, prepare, with_text=policy.text)
             if judged.verdict.changed and policy.revisit == "drop":
                 judged = await self._as_copy(page, judged)
             outcome = self._outcome_of(request, page, judged.verdict, policy)
@@ -408,6 +417,8 @@ class DedupMiddleware:
         self._tell_left_out(site_of(response.url), judged.read.left_out)
         self._unmet_hosts.note(response.url)
         request.meta[VERDICT_KEY] = verdict
+        if (main := judged.read.main) is not None:
+            request.meta.update({TEXT_KEY: main.text, NAME_KEY: main.name})
         event = {
             "request": request,
             "response": response,

@@ -8,9 +8,13 @@ from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
 
-# The keys of `request.meta` for the verdict on a page, and for pages whose items are dropped.
+# The keys of `request.meta` for the verdict on a page, for its main text and its name, and for
+# pages whose items are dropped.
 VERDICT_KEY: Final = "crawldedup_verdict"
+TEXT_KEY: Final = "crawldedup_text"
+NAME_KEY: Final = "crawldedup_name"
 DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
+PAGE_KEYS: Final = (VERDICT_KEY, TEXT_KEY, NAME_KEY, DROP_ITEMS_KEY)
 
 
 class Fate(StrEnum):

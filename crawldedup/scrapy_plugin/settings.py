@@ -191,6 +191,12 @@ class CrawlOptions(Options):
         "that was delivered last. None asks for equal texts.",
         float,
     )
+    text: bool = _option(
+        False,
+        checks.flag,
+        "Leave the main text of each checked page, and its name, for the callback: in the meta of "
+        "its request, as crawldedup_text and crawldedup_name.",
+    )
     remember: bool = _option(
         True, checks.flag, "With False, pages are looked up and nothing is added."
     )
