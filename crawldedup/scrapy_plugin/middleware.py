@@ -240,7 +240,7 @@ class DedupMiddleware:
         if check := self._guard.check_of(request):
             await self._compare_with_wall(request, response, check)
         try:
-            if reason := reason_to_skip(request, response, self._options.deny):
+            if reason := reason_to_skip(request, response, self._options.unchecked_urls):
                 self._stats.count(f"skipped/{reason}")
                 self.journal.unchecked(request, response, "skipped", reason)
                 return response

@@ -37,6 +37,10 @@ CLOSE_REASON: Final = "crawldedup_error"
 
 _PATTERNS: Final = "a regular expression or a list of them, none of them empty"
 _PATTERN_SECONDS: Final = 0.05
+_RENAMED: Final = {
+    f"{PREFIX}DENY": f"is called {PREFIX}UNCHECKED_URLS now: its pages are fetched last, not "
+    "checked, and delivered. To not fetch them, use the `deny` of your LinkExtractor."
+}
 _slow_patterns: Final[set[str]] = set()  # Expressions of the user, so there are few.
 # Why a crawl does not start: several components may refuse the same settings, or to start at all.
 _reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
@@ -159,8 +163,12 @@ class CrawlOptions(Options):
         check_sites,
         "Sites that may own a text: duplicates of other sites' pages pass. None trusts all.",
     )
-    deny: tuple[Pattern, ...] = _option(
-        (), check_patterns, "Regular expressions of URLs whose pages are not checked.", kind=str
+    unchecked_urls: tuple[Pattern, ...] = _option(
+        (),
+        check_patterns,
+        "Regular expressions of URLs whose pages are not checked: these are fetched after all "
+        "others, and delivered even if they are copies.",
+        kind=str,
     )
     prefer: tuple[Pattern, ...] | None = _optional(
         check_patterns,
@@ -266,6 +274,8 @@ class CrawlOptions(Options):
         for name in settings:
             if isinstance(name, str) and name.startswith(PREFIX) and name not in declared:
                 # A setting that nothing reads would be thought to work.
+                if name in _RENAMED:
+                    raise ConfigurationError(f"{name} {_RENAMED[name]}")
                 raise ConfigurationError(
                     f"{name} is not a setting of crawldedup{checks.did_you_mean(name, declared)}"
                 )
