@@ -28,7 +28,6 @@ import gc
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Self
@@ -47,7 +46,6 @@ from crawldedup.hosts.marks import may_change
 from crawldedup.journal import shown
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
-from crawldedup.reading.volatile import shape_of
 from crawldedup.recent import put_last
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import signals
@@ -55,6 +53,7 @@ from crawldedup.scrapy_plugin.copies import Copies
 from crawldedup.scrapy_plugin.crawl_journal import CrawlJournal
 from crawldedup.scrapy_plugin.deliveries import Deliveries
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
+from crawldedup.scrapy_plugin.left_out import LeftOutLines
 from crawldedup.scrapy_plugin.outcomes import (
     DROP_ITEMS_KEY,
     NAME_KEY,
@@ -86,7 +85,6 @@ from crawldedup.verdict import Kind, Verdict, describe, is_hardly_apart, mark_of
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _RELOAD_KEY: Final = "_crawldedup_reload"
-_MOST_LEFT_OUT: Final = 200  # The most kinds of lines of which log and journal tell.
 _MOST_PATTERNS: Final = 10_000  # The most patterns of URLs whose pages are counted.
 _RELOADED: Final = range(4, 7)  # Which pages of a pattern are loaded a second time, from 1.
 
@@ -127,13 +125,13 @@ class DedupMiddleware:
         self._dedup = dedup
         self._seen: set[int] = set()  # The keys of the pages that this crawl has let pass.
         self._began = time.time()
-        self._left_out: set[tuple[str, str]] = set()  # Kinds of lines that were told, by site.
         self._reloads: Counter[str] = Counter()  # Pages that are loaded a second time, by host.
         self._met: Counter[str] = Counter()  # Pages that may change, by the pattern of their URLs.
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
         self.journal = CrawlJournal(crawler, options)
+        self._left_out = LeftOutLines(crawler, self.journal)
         self._walls = Walls()
         self._shells = ShellWarnings(crawler)
         self._unmet_hosts = UnmetHosts(options.ignore_marks)
@@ -354,7 +352,10 @@ class DedupMiddleware:
     ) -> Outcome:
         """Decide what becomes of a page, and note a page that is on its way to the spider."""
         outcome = decide(
-            verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen
+            verdict,
+            policy,
+            seen=policy.revisit == "drop" and key_of(page) in self._seen,
+            is_repeat=verdict.kind is Kind.REVISIT and self._repeats_delivery(request, page),
         )
         if policy.remember and (not verdict.is_duplicate or verdict.replaces or verdict.changed):
             self._deliveries.passed(request, page)
@@ -362,6 +363,15 @@ class DedupMiddleware:
         if policy.remember and drops_revisits and not (outcome.unchanged or verdict.is_duplicate):
             self._seen.add(key_of(page))
         return outcome
+
+    def _repeats_delivery(self, request: Request, page: Page) -> bool:
+        """Return whether a request leads to a page that this crawl has delivered already, such as
+        the link to the page that it started with.
+        """
+        # What was just delivered may have been on its way when this page was asked for.
+        self._tell_delivered()
+        can_drop_items = self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
+        return can_drop_items and self._deliveries.has_delivered(request, page)
 
     def _tell_delivered(self) -> None:
         for page in self._deliveries.pop_delivered():
@@ -414,7 +424,7 @@ class DedupMiddleware:
         verdict = judged.verdict
         self._stats.checked(judged, outcome, size=len(response.body), is_start=is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
-        self._tell_left_out(site_of(response.url), judged.read.left_out)
+        self._left_out.tell(site_of(response.url), judged.read.left_out)
         self._unmet_hosts.note(response.url)
         request.meta[VERDICT_KEY] = verdict
         if (main := judged.read.main) is not None:
@@ -432,22 +442,6 @@ class DedupMiddleware:
             say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
         elif _is_told(verdict, outcome):
             say(self._crawler, logging.DEBUG, f"{outcome.done} {response.url}: {describe(verdict)}")
-
-    def _tell_left_out(self, site: str, lines: Iterable[str]) -> None:
-        """Tell log and journal of each kind of line that is not compared, since it changes with
-        every load.
-        """
-        for line in lines:
-            if (kind := (site, shape_of(line))) not in self._left_out and len(
-                self._left_out
-            ) < _MOST_LEFT_OUT:
-                self._left_out.add(kind)
-                say(
-                    self._crawler,
-                    logging.INFO,
-                    f"leaves out on {site} what always changes: {printable(line)!r}",
-                )
-                self.journal.put({"volatile": f"{site}: {printable(line)}"})
 
     async def _carry_out(
         self, request: Request, response: Response, verdict: Verdict, outcome: Outcome
