@@ -95,6 +95,9 @@ class Verdict:
     copies: int = 0  #: How many duplicates of the earlier page were seen, this one included.
     #: True for a `revisit` with other text, or other marks, than was delivered last.
     changed: bool = False
+    #: What is new on a changed page: any of `name`, `picture`, `player`, `listing`, `comments`,
+    #: `text` and `data`, such as a declared price.
+    changed_by: tuple[str, ...] = ()
     #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
     abandoned: bool = False
     #: True for a duplicate of better rank, which has replaced its original in the index.
@@ -197,6 +200,8 @@ def mark_of_sibling(verdict: Verdict) -> str | None:
     return verdict.rejected_by if is_kind(verdict.rejected_by or "") else None
 
 
+_CHANGES: Final = {"text": "other text", "comments": "new comments"}
+
 _HARDLY_APART: Final = frozenset({"text", "links"})
 
 
@@ -229,13 +234,20 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
         case Kind.NEAR_DUPLICATE:
             return f"near duplicate{similarity} of {original}{difference}"
         case Kind.REVISIT if verdict.changed:
-            return f"known, with other text{similarity}{difference}"
+            return f"known, with {_describe_changes(verdict.changed_by)}{similarity}{difference}"
         case Kind.REVISIT if verdict.similarity in (None, 1):
             return f"known and unchanged{difference}"
         case Kind.REVISIT:
             return f"known and hardly changed{similarity}{difference}"
         case _:
             return f"{verdict.kind}{_describe_sibling(verdict, unnamed)}{difference}"
+
+
+def _describe_changes(changes: tuple[str, ...]) -> str:
+    """Return what is new on a changed page: "other data and other text"."""
+    if not changes:
+        return _CHANGES["text"]
+    return " and ".join([_CHANGES.get(change) or kind_in_words(change) for change in changes])
 
 
 def _describe_sibling(verdict: Verdict, unnamed: str) -> str:
