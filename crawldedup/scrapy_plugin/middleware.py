@@ -11,7 +11,8 @@
    page until the spider is done with it.
 4. `walls.Walls` checks whether the site sends one page in place of many, and `wall_checks` whether
    it does so in place of earlier pages, too.
-5. `stats` and `crawl_journal` record the outcome, and `signals` announce it.
+5. `stats` and `crawl_journal` record the outcome, and `signals` announce it. The verdict goes into
+   the meta of the request, and with `text` the main text as well.
 6. The page is dropped, marked or returned.
 
 If one of the first three steps fails, `CrawlStats.failed` counts and explains the failure, and the
