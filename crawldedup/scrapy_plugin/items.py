@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any, Final, Self, TypeVar
 
 from itemadapter import ItemAdapter
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.http import Response
@@ -38,6 +38,7 @@ from crawldedup.scrapy_plugin.outcomes import (
 )
 from crawldedup.scrapy_plugin.overrides import changed
 from crawldedup.scrapy_plugin.responses import scope_key_of
+from crawldedup.scrapy_plugin.set_aside import SetAside
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -73,15 +74,30 @@ class DuplicateItemError(DropItem):
 
 class DropItemsMiddleware(BaseSpiderMiddleware):
     """Drops the items of pages that the downloader middleware has marked, before any pipeline sees
-    them.
+    them. With ``CRAWLDEDUP_SET_ASIDE``, they are kept in a file.
     """
 
+    _aside: SetAside | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the middleware from Scrapy's settings, which `DedupMiddleware` checks."""
+        middleware = cls(crawler)
+        if path := crawler.settings.get(f"{PREFIX}SET_ASIDE"):
+            middleware._aside = SetAside(crawler, path)
+            crawler.signals.connect(middleware.spider_closed, signal=signals.spider_closed)
+        return middleware
+
+    def spider_closed(self) -> None:
+        """Close the file of items that were set aside."""
+        if self._aside is not None:
+            self._aside.close()
+
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        if (
-            response is None
-            or response.request is None
-            or not response.request.meta.get(DROP_ITEMS_KEY)
-        ):
+        meta = {} if response is None or response.request is None else response.request.meta
+        if not meta.get(DROP_ITEMS_KEY):
+            return item
+        if self._aside is not None and not self._aside.put(item, meta[VERDICT_KEY]):
             return item
         self.crawler.stats.inc_value("crawldedup/items_dropped")
         return None
@@ -206,6 +222,7 @@ class DedupItemPipeline:
         self._dedup = dedup
         self._policy = changed(options, action=options.item_action, revisit="keep")
         self._stats = CrawlStats(crawler, options, "item")
+        self._aside = None if options.set_aside is None else SetAside(crawler, options.set_aside)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -239,6 +256,8 @@ class DedupItemPipeline:
         """Close everything after the items that are queued, and log the summary."""
         await self._dedup.close()
         self._stats.end()
+        if self._aside is not None:
+            self._aside.close()
 
     async def process_item(self, item: Any) -> Any:
         """Check an item, and return it, with its verdict if that is wanted.
@@ -255,12 +274,15 @@ class DedupItemPipeline:
             self._stats.checked(judged, outcome)
             if verdict.is_duplicate:
                 reason = describe(verdict, unnamed="an item without URL")
+                done = outcome.done
                 if outcome.fate is Fate.DROPPED:
-                    raise DuplicateItemError(reason, verdict)
+                    if self._may_drop(item, verdict):
+                        raise DuplicateItemError(reason, verdict)
+                    done = "delivers"
                 say(
                     self._crawler,
                     logging.DEBUG,
-                    f"{outcome.done} {verdict.url or 'an item without URL'}: {reason}",
+                    f"{done} {verdict.url or 'an item without URL'}: {reason}",
                 )
         if self._options.item_action == "mark" and ItemAdapter.is_item(item):
             try:
@@ -269,6 +291,9 @@ class DedupItemPipeline:
                 self._stats.count("error/mark")
                 self._stats.explain(f"mark {type(item)}", str(error))
         return item
+
+    def _may_drop(self, item: Any, verdict: Verdict) -> bool:
+        return self._aside is None or self._aside.put(item, verdict)
 
     def _page_of(self, item: Any) -> Page:
         if not ItemAdapter.is_item(item):

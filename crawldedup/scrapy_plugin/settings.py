@@ -24,6 +24,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import is_asyncio_available
 
 from crawldedup import checks
+from crawldedup.aside import check_path
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_journal
 from crawldedup.options import Option, Options, check_similarity, option, options_of
@@ -204,6 +205,11 @@ class CrawlOptions(Options):
         checks.flag,
         "Leave the main text of each checked page, and its name, for the callback: in the meta of "
         "its request, as crawldedup_text and crawldedup_name.",
+    )
+    set_aside: str | None = _optional(
+        check_path,
+        "Keep the items that are dropped in this file, from which `crawldedup restore` brings them "
+        'back: "aside.jl.gz". It is appended to.',
     )
     remember: bool = _option(
         True, checks.flag, "With False, pages are looked up and nothing is added."
