@@ -136,7 +136,7 @@ class FiledPage(NamedTuple):
     """About how many pages to plan for."""
 
     is_crowded: bool = False
-    """True where the index is so crowded that the search must go deeper."""
+    """True where pages of one template crowd, so that texts without marks are searched deeper."""
 
 
 class QueryBuilder:
@@ -261,7 +261,8 @@ class QueryBuilder:
     ) -> Query:
         page = subject.page
         name = self.name(key, page.id)
-        effort = planning.HOT_EFFORT if filed.is_crowded else 1
+        searches_deeper = filed.is_crowded and not filed.fingerprint.marks
+        effort = planning.HOT_EFFORT if searches_deeper else 1
         return Query(
             record=self._record(page, name, filed.fingerprint, key),
             keys=filed.keys,

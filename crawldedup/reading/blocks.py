@@ -186,9 +186,9 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
     return _walk(tree.body, _anchors(tree), _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS)
 
 
-def blocks_in(tree: LexborHTMLParser, nodes: Iterable[LexborNode]) -> Iterator[Blocks]:
+def blocks_in(tree: LexborHTMLParser, nodes: Sequence[LexborNode]) -> Iterator[Blocks]:
     """Walk some elements of a tree, and leave out nothing but controls."""
-    anchors = _anchors(tree)
+    anchors = _anchors(tree) if nodes else frozenset()
     for node in nodes:
         yield _walk(node, anchors, _WITHOUT_CONTROLS)
 

@@ -37,11 +37,10 @@ PROBE_BUDGET: Final = 224
 #: The most keys that are read for one page, best ranges first. If they belong to more than
 #: MAX_CANDIDATES pages of one template, the pages with the most likely keys are compared.
 MAX_KEYS: Final = 512
-#: How many times as many keys are read, and records compared, under a hot prefix, where pages share
-#: a template. More finds more of their near duplicates, but a check must not take more than twice
-#: as long among 20,000 siblings as among 300. What has the same name, address or text is found by
-#: its exact keys.
-HOT_EFFORT: Final = 2
+#: How many times as many keys are read, and records compared, under a hot prefix, where texts share
+#: a template. Pages with marks need no more than others there: what has the same name, address or
+#: text is found by its exact keys.
+HOT_EFFORT: Final = 4
 # So few probes are enough for most pages of an index of 100,000, in a fifth of the time.
 _FEW_PROBES: Final = 24
 # The arrays of more pages do not fit in the processor's cache.

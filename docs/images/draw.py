@@ -19,11 +19,11 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parents[1]))
 
 PICTURES = (
+    "problem.svg",
     "way.svg",
     "probes.svg",
     "crowd.svg",
     "found.svg",
-    "demo.svg",
     "report.png",
     "service.png",
 )

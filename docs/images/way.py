@@ -117,7 +117,7 @@ COMPARE = Box(
     96,
     (
         f"at most {MAX_CANDIDATES} pages compared",
-        f"{HOT_EFFORT * MAX_CANDIDATES} where pages of one template crowd",
+        f"{HOT_EFFORT * MAX_CANDIDATES} where texts of one template crowd",
         "near duplicate: most likely, the similarity",
         "reaches the threshold; exact: the same text",
     ),

@@ -16,9 +16,16 @@ from pathlib import Path
 
 import pytest
 
+from crawldedup import __version__
 from crawldedup.commands.command import safe_cell
 from tests.commands.conftest import Run
 from tests.service.serving import TIDES, story
+
+
+def test_python_runs_the_package_as_the_command() -> None:
+    command = [sys.executable, "-m", "crawldedup", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"crawldedup {__version__}\n"
 
 
 def html(text: str, title: str = "A page") -> str:

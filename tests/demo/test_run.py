@@ -15,6 +15,7 @@ from crawldedup.cli import main
 from crawldedup.demo import run
 from crawldedup.demo.run import CrawlError, crawl, score_lines, scored
 from crawldedup.demo.site import DemoSite
+from tests.docs.pages import README, blocks
 
 SITE = DemoSite()
 Pages = list[dict[str, Any]]
@@ -36,6 +37,12 @@ def test_nothing_is_dropped_wrongly_or_missed(crawled: tuple[Path, Pages]) -> No
     assert score.kept == len({entry.cluster for entry in SITE.manifest().values() if entry.judged})
     # Empty months of the calendar say what they are in their texts, so they are kept.
     assert 30 < score.unscored < 60
+
+
+def test_the_readme_shows_how_it_ends(crawled: tuple[Path, Pages]) -> None:
+    (output,) = (block for block in blocks("text", pages=[README]) if "the truth" in block.code)
+    ending = "\n".join(line.plain for line in score_lines(scored(crawled[1], SITE)))
+    assert output.code.endswith(f"{ending}\n")
 
 
 LOAF, COPY, OTHER = "/en/the-slow-loaf/", "/en/the-slow-loaf/second-edition/", "/en/the-last-boat/"

@@ -48,7 +48,7 @@ PROMISES = {
         "a damaged row of a SQLite file": (
             "attacks/test_damaged_indexes.py::test_a_damaged_column_is_held",
         ),
-        "something that is no Redis answers | an error (`store`)": (
+        "something other than Redis answers | an error (`store`)": (
             "stores/redis/test_store.py::test_what_is_no_answer_is_an_error_of_the_store",
             "stores/redis/test_store.py::test_an_answer_that_no_redis_gives_is_an_error_of_the_store",
         ),

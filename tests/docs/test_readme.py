@@ -4,6 +4,7 @@ versions agree.
 
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,15 @@ def test_its_command_lines_are_those_of_ci() -> None:
     assert 'session.run(str(programs / "crawldedup"), "demo",' in nox
     assert 'session.install("-q", "-e", ".[test]")\n    run_pytest(session)' in nox
     assert 'session "tests-$python"' in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_its_example_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = pairwise(blocks("python", "text", "sh", pages=[README]))
+    ((program, output),) = (
+        pair for pair in shown if [block.language for block in pair] == ["python", "text"]
+    )
+    exec(compile(program.code, program.name, "exec"), {})
+    assert capsys.readouterr().out == output.code
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from crawldedup.search.plan import HOT_EFFORT, MAX_KEYS, STORED_BITS
 from crawldedup.stores.contract import Answer
 from crawldedup.verdict import Kind
 from tests.fingerprinting.golden import TEXTS
-from tests.stores.pages import Page, random_page, similar_page
+from tests.stores.pages import Page, named, random_page, similar_page
 
 
 def searched(page: Fingerprint, pages: int) -> Search:
@@ -157,3 +157,14 @@ def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:
     assert alone[:2] == (MAX_CANDIDATES, MAX_KEYS)
     assert crowded[:2] == (HOT_EFFORT * MAX_CANDIDATES, HOT_EFFORT * MAX_KEYS)
     assert crowded[2] < alone[2]
+
+
+def test_in_a_crowd_what_exact_keys_find_is_searched_as_elsewhere() -> None:
+    builder = QueryBuilder(Options())
+    marked = SUBJECT._replace(fingerprint=replace(SUBJECT.fingerprint, marks=named(1, 1)))
+    for _ in range(2):
+        (query,) = builder.queries([marked], NO_KEY, 1_000_000)
+        builder.hot_prefixes.learn(
+            query, Answer(Kind.NEW, None, False, 1_000_000, query.max_candidates)
+        )
+        assert (query.max_candidates, query.max_keys) == (MAX_CANDIDATES, MAX_KEYS)

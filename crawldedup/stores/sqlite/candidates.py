@@ -27,7 +27,7 @@ NEVER: Final = 1 << 40  # the cost of what no rule accepts
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
 _BATCH: Final = MAX_PAGES  # plus the place of a query in its batch
 _PAIR_SHIFT: Final = 32  # more bits than `_BATCH` and a place have
-_FIRST_RANGES: Final = 12  # that are read of a crowd at first; then twice as many, and so on
+_FIRST_RANGES: Final = 8  # that are read of a crowd at first; then twice as many, and so on
 
 # A range is given by the key in its middle. As the width of a range is a power of 2, the last bit
 # that is 1 in that key tells the width.
