@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from crawldedup.page import Page as Page
     from crawldedup.scrapy_plugin import Addon as Addon
     from crawldedup.scrapy_plugin import DedupItemPipeline as DedupItemPipeline
+    from crawldedup.scrapy_plugin import add_text as add_text
     from crawldedup.scrapy_plugin import add_verdict as add_verdict
+    from crawldedup.verdict import CheckedText as CheckedText
     from crawldedup.verdict import Kind as Kind
+    from crawldedup.verdict import MainText as MainText
     from crawldedup.verdict import Verdict as Verdict
 
 __version__ = "0.3.0"
@@ -35,8 +38,8 @@ __getattr__, __dir__, __all__ = lazy(
         "fingerprinting.bits": "Fingerprint fingerprint",
         "options": "Options",
         "page": "Page",
-        "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
+        "scrapy_plugin": "Addon DedupItemPipeline add_text add_verdict",
         "key": "Key",
-        "verdict": "Kind Verdict",
+        "verdict": "CheckedText Kind MainText Verdict",
     },
 )

@@ -4,7 +4,6 @@ options.
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, Self
 
@@ -65,10 +64,11 @@ class CrawlDeduplicator:
         *,
         links: str = "",
         is_start: bool = False,
-    ) -> Mapping[str, Any]:
+    ) -> dict[str, Any]:
         """Return the verdict on a page as plain values, and if it is `refused` and `dropped`.
 
-        Nothing without verdict.
+        Nothing without verdict. With the option `text`, the main `text` of the page and its `name`
+        come along.
 
         `links` is its Link header. Copies on the sites of pages that the crawl starts with are
         better than others.
@@ -81,10 +81,11 @@ class CrawlDeduplicator:
         page = Page(url, html=html, encoding=encoding, delivered=False, **asked)
         try:
             ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
-            verdict = (await self.dedup.judge(page, ranked)).verdict
+            judged = await self.dedup.judge(page, ranked, with_text=options.text)
         except Exception as error:
             self._count_failure(url, error)
             return {}
+        verdict, main = judged.verdict, judged.read.main
         key = key_of(page)
         outcome = decide(verdict, options, seen=key in self._seen)
         if not (verdict.is_duplicate or outcome.unchanged):
@@ -93,6 +94,8 @@ class CrawlDeduplicator:
         if sibling := mark_of_sibling(verdict):
             self.counts[f"siblings/{sibling}"] += 1
         mark: dict[str, Any] = wire.plain(verdict)
+        if main is not None:
+            mark |= {"text": main.text, "name": main.name}
         # The links of a start page are wanted.
         return mark | {
             "refused": outcome.refused,

@@ -136,6 +136,28 @@ _ADVISED: Final[Arguments] = {
     "--crawl": argument("read this crawl (default: the last one)", "NAME"),
     **ADVISE_OPTIONS,
 }
+_RESTORED: Final[Arguments] = {
+    "files": argument("file that CRAWLDEDUP_SET_ASIDE named", "FILE", nargs="+"),
+    "-o --output": argument(
+        "write the items into this file (.gz is packed), or - for standard output",
+        "OUT",
+        required=True,
+    ),
+    "--site": argument("only items of this site, such as example.com", "SITE"),
+    "--pattern": argument("only items in whose URL this regular expression is found", "REGEX"),
+    "--similarity": argument(
+        "only items that are so similar to what they were dropped for: the least, and the most",
+        "X",
+        nargs=2,
+        type=float,
+    ),
+    "--evidence": argument(
+        "only items that were dropped for this reason",
+        choices=("exact_duplicate", "near_duplicate", "unchanged", "partial"),
+    ),
+    "--cluster": argument("only items that were dropped for the page at this URL", "URL"),
+    "--force": argument("replace the file if it is there", action="store_true"),
+}
 _FIND: Final = "list the remembered pages that resemble a page; remember nothing"
 _EXPLAIN: Final = "show the verdict that a page would get now, and why; remember nothing"
 _FORGOTTEN: Final = {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")}
@@ -194,6 +216,15 @@ _COMMANDS: Final[dict[str, Command]] = {
         _ADVISED,
         module="crawldedup.report.advise",
         run="advise",
+        index=None,
+    ),
+    "restore": Command(
+        "bring back items that a crawl has dropped and set aside",
+        _RESTORED,
+        description="Writes items that CRAWLDEDUP_SET_ASIDE has kept as JSON lines, in their "
+        "order. With several conditions, all must hold.",
+        module="crawldedup.commands.restore",
+        run="restore",
         index=None,
     ),
     "bench": BENCH,

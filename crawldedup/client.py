@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from crawldedup import checks, errors, wire
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.bits import Fingerprint
-from crawldedup.verdict import Match, Verdict
+from crawldedup.verdict import CheckedText, Match, Verdict
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -76,6 +76,11 @@ class _Request(Generic[T]):
 
 def _check_request(url: str, page: SentPageValues) -> _Request[Verdict]:
     return _Request("/v1/check", partial(wire.from_plain, Verdict), _plain_values(url, page))
+
+
+def _text_request(url: str, page: SentPageValues) -> _Request[CheckedText]:
+    read = partial(wire.from_plain, CheckedText)
+    return _Request("/v1/check?with=text", read, _plain_values(url, page))
 
 
 def _batch_request(pages: Iterable[Page]) -> _Request[list[Verdict | CrawlDedupError]]:
@@ -276,6 +281,10 @@ class Client(_Common, AbstractContextManager["Client"]):
         """Decide about a page and remember it. See `Deduplicator.check`."""
         return self._ask(_check_request(url, page))
 
+    def check_with_text(self, /, url: str, **page: Unpack[SentPageValues]) -> CheckedText:
+        """Decide about a page, and return its main text. See `Deduplicator.check_with_text`."""
+        return self._ask(_text_request(url, page))
+
     def check_many(
         self,
         pages: Iterable[Page],
@@ -360,6 +369,10 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
     async def check(self, /, url: str, **page: Unpack[SentPageValues]) -> Verdict:
         """Decide about a page and remember it. See `Client.check`."""
         return await self._ask(_check_request(url, page))
+
+    async def check_with_text(self, /, url: str, **page: Unpack[SentPageValues]) -> CheckedText:
+        """Decide about a page, and return its main text. See `Deduplicator.check_with_text`."""
+        return await self._ask(_text_request(url, page))
 
     async def check_many(
         self,

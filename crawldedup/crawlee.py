@@ -9,6 +9,7 @@ from crawlee.errors import ContextPipelineInterruptedError
 
 from crawldedup.adapter import HTML, MARK, CrawlDeduplicator
 from crawldedup.reading.charsets import label_in_type
+from crawldedup.verdict import MainText
 
 
 class DedupHook(CrawlDeduplicator):
@@ -31,6 +32,10 @@ class DedupHook(CrawlDeduplicator):
 
             await crawler.run(["https://example.com/"])
     """
+
+    def __init__(self, store: str = "memory://", *, action: str = "mark", **options: Any) -> None:
+        super().__init__(store, action=action, **options)
+        self._texts: dict[str, MainText] = {}  # Of the pages whose handlers run, by request.
 
     async def __call__(self, context: Any) -> None:
         """Judge the page of a context.
@@ -57,15 +62,26 @@ class DedupHook(CrawlDeduplicator):
         html = await (context.page.content() if hasattr(context, "page") else response.read())
         url, links = request.loaded_url or request.url, headers.get("link", "")
         mark = await self.judge(url, html, encoding, links=links, is_start=not request.crawl_depth)
+        main = _main_of(mark)
         request.user_data[MARK] = mark
         if mark.get("dropped"):
             raise ContextPipelineInterruptedError(f"{url} is a copy of {mark['original']}")
 
         async def deliver() -> None:
+            self._texts.pop(request.unique_key, None)
             if request.state is RequestState.DONE:
                 self.dedup.deliver(url)
 
+        if main is not None:
+            self._texts[request.unique_key] = main
         context.register_deferred_cleanup(deliver)
+
+    def text_of(self, context: Any) -> MainText | None:
+        """Return the main text and the name of the page of a context, while its handler runs.
+
+        None without the option `text`, and for a page that could not be judged.
+        """
+        return self._texts.get(context.request.unique_key)
 
 
 def is_duplicate(context: Any) -> bool:
@@ -73,3 +89,9 @@ def is_duplicate(context: Any) -> bool:
     of it is wanted.
     """
     return bool(context.request.user_data.get(MARK, {}).get("refused"))
+
+
+def _main_of(mark: dict[str, Any]) -> MainText | None:
+    """Take the main text out of a verdict: a queue writes what its requests carry to the disk."""
+    text, name = mark.pop("text", None), mark.pop("name", None)
+    return None if text is None else MainText(text, name)

@@ -19,9 +19,9 @@ from crawldedup.key import Key
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page, PageId, PageValues
 from crawldedup.reading.difference import unpacked_text
-from crawldedup.reading.reader import Content, PageReader
+from crawldedup.reading.reader import Content, PageContent, PageReader
 from crawldedup.stores.contract import CrawlSession, PageName, StoreInfo
-from crawldedup.verdict import Match, Verdict
+from crawldedup.verdict import CheckedText, Match, Verdict
 
 _MOST_SEARCHES: Final = 10_000
 """The most searches for the pages to forget with one text: others may add such pages meanwhile."""
@@ -95,6 +95,16 @@ class Deduplicator:
             StoreError: The store cannot answer. The call can be repeated.
         """
         return or_raise(self.check_batch([Page(url, **page)])[0])
+
+    def check_with_text(self, url: str, **page: Unpack[PageValues]) -> CheckedText:
+        """Decide about a page as `check` does, and return its main text and its name as well.
+
+        The main text is extracted to be compared anyway. Takes and raises the same as `check`.
+        """
+        sent = Page(url, **page)
+        content = self._judge.read(sent, with_text=True)
+        verdict = or_raise(self.check_batch([sent], [content])[0])
+        return CheckedText.of(verdict, content.main if isinstance(content, PageContent) else None)
 
     def check_many(
         self,

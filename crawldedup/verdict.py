@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 from crawldedup.marks.reasons import is_kind, kind_in_words
 from crawldedup.scope import site_of
@@ -95,6 +95,9 @@ class Verdict:
     copies: int = 0  #: How many duplicates of the earlier page were seen, this one included.
     #: True for a `revisit` with other text, or other marks, than was delivered last.
     changed: bool = False
+    #: What is new on a changed page: any of `name`, `picture`, `player`, `listing`, `comments`,
+    #: `text` and `data`, such as a declared price.
+    changed_by: tuple[str, ...] = ()
     #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
     abandoned: bool = False
     #: True for a duplicate of better rank, which has replaced its original in the index.
@@ -139,6 +142,40 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class MainText:
+    """The main text of a page, and what the page is called."""
+
+    text: str  #: The main text. It has the lines, too, whose numbers change with every load.
+    name: str | None = None  #: The name of the page, as it is written there.
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """Holds the verdict on a page with the main text that was read of it anyway.
+
+    Example:
+        >>> from crawldedup import Deduplicator
+        >>> html = "<title>Ferry - News</title><h1>Ferry</h1><p>It leaves at noon."
+        >>> checked = Deduplicator().check_with_text("https://news.example/1", html=html)
+        >>> print(checked.verdict.kind, checked.name, checked.text, sep=" | ")
+        thin | Ferry | Ferry
+        It leaves at noon.
+    """
+
+    verdict: Verdict  #: The answer that `check` gives.
+    #: The main text; None for a page that came as a fingerprint, or that a script has yet to fill.
+    text: str | None = None
+    name: str | None = None  #: The name of the page, as it is written there; None without one.
+
+    @classmethod
+    def of(cls, verdict: Verdict, main: MainText | None) -> Self:
+        """Combine a verdict with the main text of its page, if there is one."""
+        if main is None:
+            return cls(verdict)
+        return cls(verdict, main.text, main.name)
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
     """Describes a remembered page that resembles the page asked about."""
 
@@ -162,6 +199,8 @@ def mark_of_sibling(verdict: Verdict) -> str | None:
     """
     return verdict.rejected_by if is_kind(verdict.rejected_by or "") else None
 
+
+_CHANGES: Final = {"text": "other text", "comments": "new comments"}
 
 _HARDLY_APART: Final = frozenset({"text", "links"})
 
@@ -195,13 +234,20 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
         case Kind.NEAR_DUPLICATE:
             return f"near duplicate{similarity} of {original}{difference}"
         case Kind.REVISIT if verdict.changed:
-            return f"known, with other text{similarity}{difference}"
+            return f"known, with {_describe_changes(verdict.changed_by)}{similarity}{difference}"
         case Kind.REVISIT if verdict.similarity in (None, 1):
             return f"known and unchanged{difference}"
         case Kind.REVISIT:
             return f"known and hardly changed{similarity}{difference}"
         case _:
             return f"{verdict.kind}{_describe_sibling(verdict, unnamed)}{difference}"
+
+
+def _describe_changes(changes: tuple[str, ...]) -> str:
+    """Return what is new on a changed page: "other data and other text"."""
+    if not changes:
+        return _CHANGES["text"]
+    return " and ".join([_CHANGES.get(change) or kind_in_words(change) for change in changes])
 
 
 def _describe_sibling(verdict: Verdict, unnamed: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.bits import Fingerprint, Floats, check_fingerprint
-from crawldedup.verdict import Coverage, Verdict
+from crawldedup.verdict import CheckedText, Coverage, Verdict
 
 T = TypeVar("T")
 _DERIVED: Final = {
@@ -53,6 +53,8 @@ def plain(value: Any) -> Any:
         values = {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
         if "match" in values:
             values = {**values.pop("match"), **values}
+        if isinstance(value, CheckedText):
+            values = {**values.pop("verdict"), **values}
         return values | {name: getattr(value, name) for name in _DERIVED.get(type(value), ())}
     if isinstance(value, list | tuple):
         return list(map(plain, value))
@@ -71,6 +73,8 @@ def from_plain(kind: type[T], values: Any) -> T:
             return cast(
                 "T", check_fingerprint(msgspec.convert(values, Fingerprint, dec_hook=to_weights))
             )
+        if kind is CheckedText:
+            values = {**values, "verdict": values}
         if "candidate" in values:
             values = {**values, "candidate": {**values["candidate"], "match": values["candidate"]}}
         if isinstance(values.get("candidates"), list):  # of a verdict, it is their number

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec
 import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, PageError, compare
-from crawldedup.aio import Judged
+from crawldedup.aio import Judged, heartbeats
 from crawldedup.aio import deduplicator as aio
 from crawldedup.errors import ClosedError, ConfigurationError, StoreUnavailableError, WorkerError
 from tests.servers import RedisServer
@@ -238,7 +238,7 @@ async def test_delivered_pages_are_told_and_others_are_abandoned(tmp_path: Path)
 @in_a_loop
 async def test_the_lease_is_renewed_while_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     beats: list[float] = []
-    monkeypatch.setattr(aio, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(heartbeats, "HEARTBEAT_SECONDS", 0.05)
     monkeypatch.setattr(Deduplicator, "heartbeat", lambda _: beats.append(time.monotonic()))
     dedup = AsyncDeduplicator()
     await dedup.check(A, text=story(1), remember=False)
@@ -347,6 +347,34 @@ async def test_it_can_be_explained_compared_and_searched() -> None:
         assert await dedup.note("a name", "a text") == await dedup.note("a name") == "a text"
         await dedup.clear()
         assert (await dedup.info()).pages == 0
+
+
+@in_a_loop
+async def test_the_text_of_a_page_comes_with_its_verdict() -> None:
+    page = f"<title>A Ferry - News</title><nav>Home</nav><h1>A Ferry</h1><p>{story(3)}</p>"
+    shell = "<title>Acme</title><body><div id=root></div><script src=/main.js></script>"
+    contents: list[dict[str, Any]] = [
+        {"html": page},
+        {"text": story(3), "title": "A Ferry"},
+        {"html": shell},
+        {"fingerprint": Deduplicator(key=0).fingerprint(text=story(3))},
+    ]
+    texts, kinds = [], []
+    async with AsyncDeduplicator(key=0) as dedup:
+        with Deduplicator(key=0) as other:
+            for number, content in enumerate(contents):
+                url = f"https://a.example/{number}"
+                checked = await dedup.check_with_text(url, **content)
+                assert checked == other.check_with_text(url, **content)
+                texts.append((checked.name, checked.text))
+                kinds.append(str(checked.verdict.kind))
+    assert kinds == ["new", "near_duplicate", "thin", "near_duplicate"]
+    assert texts == [
+        ("A Ferry", f"A Ferry\n{story(3)}"),
+        ("A Ferry", story(3)),
+        (None, None),
+        (None, None),
+    ]
 
 
 def test_a_shell_is_thin_and_not_remembered() -> None:

@@ -57,6 +57,7 @@ def read(text: str) -> Fingerprint:
     [
         (Deduplicator.__init__, "options", OptionValues),
         (Deduplicator.check, "page", PageValues),
+        (Deduplicator.check_with_text, "page", PageValues),
         (Deduplicator.find, "page", PageValues),
         (Deduplicator.explain, "page", PageValues),
         (Deduplicator.fingerprint, "page", PageValues),

@@ -24,7 +24,8 @@ def test_a_package_lists_its_public_names_and_has_them(name: str) -> None:
 
 def test_a_deduplicator_has_the_members_that_are_documented() -> None:
     members = (
-        "accept_profile check check_batch check_many clear close deliver explain find fingerprint forget "
+        "accept_profile check check_batch check_many check_with_text clear close deliver explain find "
+        "fingerprint forget "
         "from_options heartbeat hosts"
     )
     members += " info key note open options pages session text_of"

@@ -4,6 +4,7 @@ nearest other page.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
@@ -105,6 +106,53 @@ class TestRevisits:
             (Kind.REVISIT, True),
         ]
         assert (verdicts[2].similarity or 0) > 0.9
+        assert [verdict.changed_by for verdict in verdicts] == [(), (), ("data", "text")]
+
+    @pytest.mark.parametrize(
+        ("page", "changed_by", "described"),
+        [
+            ({"text": f"{TEXT} It was moved."}, ("text",), r"known, with other text \(0\.9\d+\)"),
+            ({"price": 21}, ("data",), r"known, with other data \(1\.000\)"),
+            (
+                {"price": 21, "text": f"{TEXT} It was moved."},
+                ("data", "text"),
+                r"known, with other data and other text \(0\.9\d+\)",
+            ),
+            (
+                {"name": "The Kettle"},
+                ("name", "text"),
+                "known, with another name and other text .*",
+            ),
+            ({"picture": "red"}, ("picture",), r"known, with another lead picture \(1\.000\)"),
+            ({"comment": "We do not."}, ("comments",), r"known, with new comments \(1\.000\)"),
+        ],
+    )
+    def test_what_is_new_on_a_changed_page_is_told(
+        self, page: dict[str, Any], changed_by: tuple[str, ...], described: str
+    ) -> None:
+        with Deduplicator() as dedup:
+            dedup.check(A, html=commented_product())
+            changed = dedup.check(A, html=commented_product(**page))
+        assert changed.changed
+        assert changed.changed_by == changed_by
+        assert re.fullmatch(described, describe(changed))
+        assert wire.from_plain(Verdict, wire.plain(changed)) == changed
+
+
+def commented_product(
+    text: str = TEXT,
+    price: int = 20,
+    name: str = "Kettle",
+    picture: str = "blue",
+    comment: str = "We like it.",
+) -> str:
+    """Return a page of a product, whose price is declared and not shown."""
+    declared = f'{{"@type": "Product", "name": "x", "offers": {{"price": "{price}"}}}}'
+    return (
+        f"<title>{name}</title><script type='application/ld+json'>{declared}</script>"
+        f"<main><h1>{name}</h1><img src=/{picture}-kettle.jpg width=800 height=600><p>{text}</p>"
+        f"<div id=comments><p>{comment} And that is all that there is to say of it.</p></div></main>"
+    )
 
 
 LINKS: Final = ("/boats?utm_source=front&page=1", "/piers?sid=a1b2c3d4e5")

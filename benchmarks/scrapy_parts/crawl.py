@@ -30,7 +30,7 @@ from benchmarks.shared.crawling import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -43,13 +43,15 @@ MOST_UNDER_WAY: Final = 4 * CONCURRENT_REQUESTS
 class Task:
     """What to crawl, and how.
 
-    `addon` False leaves the add-on out, whatever `settings` say of it.
+    `addon` False leaves the add-on out, whatever `settings` say of it. `text` says where the main
+    text of an item comes from: nowhere, "trafilatura" or the "addon".
     """
 
     base: str
     paths: list[str]
     addon: bool
     settings: dict[str, Any] = field(default_factory=dict)
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Outcome:
     `cpu_seconds`: of the crawl's process, all threads; `worker_seconds`: of the worker processes,
     their start included. `ticks`: how late the event loop was, in seconds, p50, p99 and the latest.
     `resident`: megabytes of resident memory of the process when a tenth of the pages had come, and
-    at the end.
+    at the end. `texts` items had a main text, with `words_of_texts` together.
     """
 
     pages: int
@@ -70,6 +72,8 @@ class Outcome:
     resident: list[float]
     judged: int
     duplicates: int
+    texts: int
+    words_of_texts: int
 
 
 def run_crawl(task: Task, on_pages: Callable[[int], None]) -> Outcome:
@@ -89,6 +93,7 @@ class PagesSpider(Spider):
     name = "pages"
     base: str
     paths: ClassVar[list[str]]
+    text_of: Callable[[Response], str | None]
     under_way = 0
 
     @classmethod
@@ -114,7 +119,33 @@ class PagesSpider(Spider):
             "title": response.css("title::text").get(),
             "headings": response.css("h1::text, h2::text").getall(),
             "links": len(response.css("a::attr(href)").getall()),
+            "text": self.text_of(response),
         }
+
+
+def no_text(_: Response) -> None:
+    """Return nothing, as a spider does that needs no text."""
+
+
+def text_of_addon(response: Response) -> str | None:
+    """Return the text that the add-on has left."""
+    text: str | None = response.meta.get("crawldedup_text")
+    return text
+
+
+def by_trafilatura() -> Callable[[Response], str | None]:
+    """Return what has trafilatura extract the text of a page, which is imported by now."""
+    import trafilatura
+
+    return lambda response: trafilatura.extract(response.text, url=response.url)
+
+
+TEXTS: Final[dict[str, Callable[[], Callable[[Response], str | None]]]] = {
+    "": lambda: no_text,
+    "addon": lambda: text_of_addon,
+    "trafilatura": by_trafilatura,
+}
+"""Makes what a callback calls for the main text, before the crawl begins."""
 
 
 class Meter:
@@ -123,6 +154,8 @@ class Meter:
     def __init__(self, pages: int) -> None:
         self._tenth = max(1, pages // 10)
         self._pages = 0
+        self._texts = 0
+        self._words = 0
         self._lateness: list[float] = []
         self._resident: list[float] = []
         self._took = (0.0, 0.0)
@@ -132,8 +165,11 @@ class Meter:
         self._started = _clocks()
         self._tick(None)
 
-    def item_passed(self) -> None:
+    def item_passed(self, item: Mapping[str, Any] | None = None) -> None:
         self._pages += 1
+        if item is not None and (text := item["text"]):
+            self._texts += 1
+            self._words += len(text.split())
         if self._pages % self._tenth == 0:
             self._resident.append(_resident_megabytes())
             print(self._tenth, flush=True)
@@ -163,6 +199,8 @@ class Meter:
             judged=stats.get("crawldedup/checked", 0),
             duplicates=stats.get("crawldedup/duplicate/near", 0)
             + stats.get("crawldedup/duplicate/exact", 0),
+            texts=self._texts,
+            words_of_texts=self._words,
         )
 
     def _tick(self, due: float | None) -> None:
@@ -197,7 +235,8 @@ def main() -> None:
 
         settings["ADDONS"] = {"crawldedup.Addon": 500}
         handlers[page_deduplicated] = meter.page_deduplicated
-    crawler = crawl(PagesSpider, settings, handlers, base=task.base, paths=task.paths)
+    arguments = {"base": task.base, "paths": task.paths, "text_of": TEXTS[task.text]()}
+    crawler = crawl(PagesSpider, settings, handlers, **arguments)
     assert crawler.stats is not None
     print(json.dumps(asdict(meter.outcome(crawler.stats.get_stats()))), flush=True)
 

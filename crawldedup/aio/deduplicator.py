@@ -8,15 +8,14 @@ from dataclasses import replace
 from time import monotonic, perf_counter
 from typing import Any, Final, NamedTuple, Self, TypeVar, Unpack
 
-import msgspec
-
-from crawldedup import checks, wire
+from crawldedup import checks
 from crawldedup.aio.access import StoreAccess, with_new_key
+from crawldedup.aio.heartbeats import Heartbeats
 from crawldedup.aio.judged import Judged, Timings
 from crawldedup.aio.questions import Questions, Reply, ignore_error
 from crawldedup.aio.renewal import EarlyPages, OutdatedPage
 from crawldedup.aio.streams import asynchronous
-from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ClosedError, CrawlDedupError, KeyMismatchError, PageError
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.hosts.knowledge import HostKnowledge
@@ -29,12 +28,13 @@ from crawldedup.reading.html import check_size
 from crawldedup.reading.reader import Content, PageReader, ReadPage
 from crawldedup.reading.shells import SHELL
 from crawldedup.stores.contract import CrawlSession, StoreInfo
-from crawldedup.verdict import Match, Verdict
+from crawldedup.verdict import CheckedText, Match, Verdict
 from crawldedup.workers.pool import WorkerPool
 from crawldedup.workers.reading import (
     HANDLER,
     ReadingTask,
     TimedRead,
+    comparison_of,
     needs_worker,
     request,
     timed_read_of,
@@ -102,7 +102,7 @@ class AsyncDeduplicator:
         self._questions = Questions(self._check_batch)
         self._session: CrawlSession | None = None
         self._is_closed = False
-        self._beating: asyncio.Task[None] | None = None
+        self._heartbeats = Heartbeats(self.heartbeat)
         self._early = EarlyPages()
 
     @classmethod
@@ -190,9 +190,7 @@ class AsyncDeduplicator:
         finally:
             self._pool.close()
             self._questions.abandon()
-            if self._beating is not None:
-                self._beating.cancel()
-                self._beating = None
+            self._heartbeats.end()
         closing = asyncio.ensure_future(self._access.run(lambda dedup: dedup.close(leave=leave)))
         done, _ = await asyncio.wait({closing}, timeout=_CLOSE_SECONDS)
         if not done:
@@ -209,13 +207,28 @@ class AsyncDeduplicator:
         """Decide about a page and remember it. Raises what `check` does."""
 
         async def decide() -> Verdict:
-            reply = await self._begin(page)
-            return (await reply).verdict
+            reply = await self._questions.put(page, await self._content_of(page))
+            return reply.verdict
 
         return await with_new_key(decide)
 
+    async def check_with_text(self, url: str, **page: Unpack[PageValues]) -> CheckedText:
+        """Decide about a page, and return its main text. See `Deduplicator.check_with_text`."""
+        sent = Page(url, **page)
+        try:
+            judged = await self.judge(sent, with_text=True)
+        except PageError as error:
+            if error.reason != SHELL:
+                raise
+            return CheckedText(await self.check_page(sent))
+        return CheckedText.of(judged.verdict, judged.read.main)
+
     async def judge(
-        self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None
+        self,
+        page: Page,
+        prepare: Callable[[Page, ReadPage], Page] | None = None,
+        *,
+        with_text: bool = False,
     ) -> Judged:
         """Decide about a page as `check` does, and return what was read from it as well.
 
@@ -223,6 +236,7 @@ class AsyncDeduplicator:
             page: The page to read.
             prepare: Takes the page and what was read from it, and returns the page to ask about:
                 for example, one with the rank that its links give it.
+            with_text: Whether to read the main text for users, too: `main` of what was read.
 
         Returns:
             The verdict, what was read, and how long both took.
@@ -230,11 +244,14 @@ class AsyncDeduplicator:
         Raises:
             CrawlDedupError: The same errors as `check`, and PageError for a shell, too.
         """
-        return await with_new_key(lambda: self._judge(page, prepare))
+        task: ReadingTask = "text" if with_text else "read"
+        return await with_new_key(lambda: self._judge(page, prepare, task))
 
-    async def _judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None) -> Judged:
+    async def _judge(
+        self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None, task: ReadingTask
+    ) -> Judged:
         begun = perf_counter()
-        read, reading_seconds = await self._read(page)
+        read, reading_seconds = await self._read(page, task)
         prepared = prepare(page, read) if prepare else page
         verdict, asking_seconds = await self._questions.put(prepared, read.fingerprint)
         if page.remember and (verdict.replaces or not verdict.is_duplicate):
@@ -347,7 +364,7 @@ class AsyncDeduplicator:
         """Compare two pages by the options and the key of this index. See `crawldedup.compare`."""
         key = await self._current_key()
         message = request("compare", [first, second], key)
-        comparison: Comparison = await self._pool.call(message, _comparison_of)
+        comparison: Comparison = await self._pool.call(message, comparison_of)
         return comparison
 
     async def forget(
@@ -402,10 +419,6 @@ class AsyncDeduplicator:
         self._start_beating()
         return results
 
-    async def _begin(self, page: Page) -> asyncio.Future[Reply]:
-        """Read a page, and have it asked about with the next batch."""
-        return self._questions.put(page, await self._content_of(page))
-
     async def _begin_after(
         self, previous: asyncio.Task[Any] | None, page: Page, *, is_strict: bool
     ) -> asyncio.Future[Reply]:
@@ -446,13 +459,13 @@ class AsyncDeduplicator:
             )
         self._access.require_store()
         with self._questions.reading():
-            if page.remember and self._beating is None:
+            if page.remember and not self._heartbeats.have_begun:
                 # Only an open index has a key that others cannot change by beginning it again.
                 await self.ask(lambda dedup: dedup.open(self._session))
             key = await self._current_key()
             if not needs_worker(page):
                 begun = perf_counter()
-                read = self._reader.read_page(page, key)
+                read = self._reader.read_page(page, key, with_text=task == "text")
                 return TimedRead(read, perf_counter() - begun)
             check_size(page.html or page.text or "")
             known = self.hosts.known_at(page.url)
@@ -465,20 +478,13 @@ class AsyncDeduplicator:
 
     async def _current_key(self) -> Key:
         """Return the key of the index, which the store is asked for unless a crawl was joined."""
-        if self._beating is None:
+        if not self._heartbeats.have_begun:
             return await self.ask(lambda dedup: dedup.key)
         return self.key
 
     def _start_beating(self) -> None:
-        if self.session is not None and self._beating is None and not self._is_closed:
-            self._beating = asyncio.create_task(self._beat())
-
-    async def _beat(self) -> None:
-        """Renew the lease of the crawl while there is nothing to do."""
-        while True:
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-            with suppress(Exception):
-                await self.heartbeat()
+        if self.session is not None and not self._is_closed:
+            self._heartbeats.begin()
 
     async def _renew(self) -> None:
         """Read pages again that are remembered with numbers now known to change."""
@@ -493,8 +499,3 @@ class AsyncDeduplicator:
                 request("read", [page], self.key, outdated.known), timed_read_of
             )
             await self._questions.put(page, timed.read.fingerprint)
-
-
-def _comparison_of(answer: bytes) -> Comparison:
-    """Return the comparison that a worker made. Raises ValueError for nonsense."""
-    return wire.from_plain(Comparison, msgspec.msgpack.decode(answer))

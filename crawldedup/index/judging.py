@@ -136,12 +136,19 @@ class Judge:
         if failure is not None:
             raise failure
 
-    def read(self, page: Page) -> Content:
-        """Return what is compared of a page, and learn from HTML which lines are volatile."""
+    def read(self, page: Page, *, with_text: bool = False) -> Content:
+        """Return what is compared of a page, and learn from HTML which lines are volatile.
+
+        Args:
+            page: The page.
+            with_text: Whether to return the main text for users as well.
+        """
         hosts = self._index.hosts
         if not isinstance(page, Page) or page.html is None:
-            return self._reader.try_content(page)
-        content = self._reader.try_content(page, hosts.known_at(page.url), self._index.key)
+            return self._reader.try_content(page, with_text=with_text)
+        content = self._reader.try_content(
+            page, hosts.known_at(page.url), self._index.key, with_text=with_text
+        )
         if isinstance(content, PageContent) and page.remember:
             # The next page of a batch is read before the marks of this one are known.
             hosts.learn_lines(page, content.numbers)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.marks.relation import Conflict
-from crawldedup.marks.visits import shows_new_comments
+from crawldedup.marks.visits import changes_between, shows_new_comments
 from crawldedup.reading.difference import difference, unpacked_text
 from crawldedup.search import decision
 from crawldedup.stores.contract import DIGEST_MASK, Answer, PageName, Query, Record
@@ -75,6 +75,7 @@ def _verdict_beside(
     else:
         match = match_of(page, query, record)
         similarity, hamming = match.similarity, match.hamming
+    changed = answer.changed and not _is_same_with_all_numbers(page, query, record)
     return Verdict(
         kind=answer.kind,
         url=url,
@@ -83,13 +84,22 @@ def _verdict_beside(
         hamming=hamming,
         words=page.words,
         copies=record.copies,
-        changed=answer.changed and not _is_same_with_all_numbers(page, query, record),
+        changed=changed,
+        changed_by=_changes(query, record) if changed else (),
         abandoned=answer.abandoned,
         replaces=answer.replaces,
         probes=len(query.plan),
         candidates=answer.candidates,
         difference=_difference(record, query),
     )
+
+
+def _changes(query: Query, record: Record) -> tuple[str, ...]:
+    """Return what is new on a changed page."""
+    changes = changes_between(query.record.marks, record.marks)
+    if record.digest != query.record.digest:
+        changes += ("text",)
+    return changes
 
 
 def _is_same_with_all_numbers(page: Fingerprint, query: Query, record: Record) -> bool:

@@ -6,7 +6,7 @@ is still a copy.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from enum import IntEnum
 from functools import lru_cache
 from typing import Final, Self
@@ -145,19 +145,23 @@ def _conflict_of_views(first: ContentMarks, second: ContentMarks, *, is_visit: b
 
 def shown_conflict(first: ContentMarks, second: ContentMarks) -> Conflict:
     """Return which marks in the content of two pages conflict, wherever these stand."""
+    return next(shown_conflicts(first, second), Conflict.NONE)
+
+
+def shown_conflicts(first: ContentMarks, second: ContentMarks) -> Iterator[Conflict]:
+    """Yield each kind of marks in the content of two pages that conflicts."""
     if first.is_listing and second.is_listing:
         if are_other_listings(first, second):
-            return Conflict.LISTING
+            yield Conflict.LISTING
     elif have_other_names(first.names, second.names):
-        return Conflict.NAME
+        yield Conflict.NAME
     if have_other_leads(first, second):
-        return Conflict.PICTURE
+        yield Conflict.PICTURE
     if have_other_players(first, second):
-        return Conflict.PLAYER
+        yield Conflict.PLAYER
     values = dict(first.data)
     if any(values.get(name, value) != value for name, value in second.data):
-        return Conflict.DATA
-    return Conflict.NONE
+        yield Conflict.DATA
 
 
 def have_other_leads(first: ContentMarks, second: ContentMarks) -> bool:

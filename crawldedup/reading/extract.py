@@ -77,7 +77,7 @@ class PageText:
     `whole` is all that exact copies of a page share, and `core` what two
     visits share while nothing of it changes. Both are None if `main` has as many words as were
     asked for. `source` is the page. It is `unselected` if the area that was to be compared is not
-    on it.
+    on it. `name_line` is the name of the page, if the short `main` begins with it.
     """
 
     main: str
@@ -86,6 +86,7 @@ class PageText:
     unselected: bool = False
     core: str | None = None
     comments: PageComments = NO_COMMENTS
+    name_line: str = ""
 
     @property
     def compared(self) -> str:
@@ -141,11 +142,13 @@ def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected
         main = _with_resorts(main, resorts, extractor)
         words = count_words(main) + of_comments
     whole = core = None
+    name_line = ""
     if words < min_words:
         whole, core = _thin_texts(page, main, resorts)
     elif extractor.is_heuristic and words < NAMED_WORDS:
-        main = f"{tidy(page.name)}\n{main}".strip()
-    return PageText(main, whole, page, unselected, core, comments)
+        name_line = tidy(page.name)
+        main = f"{name_line}\n{main}".strip()
+    return PageText(main, whole, page, unselected, core, comments, name_line)
 
 
 _AS_IT_IS: Final = Extractor(

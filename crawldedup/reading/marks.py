@@ -44,8 +44,8 @@ _MOST_LINKS: Final = 400
 _MOST_MEDIA: Final = 200
 _MOST_META: Final = 100
 _MOST_LETTERS: Final = 200_000
-_LONGEST_TITLE: Final = 500
-_LONGEST_HEADING: Final = 300
+LONGEST_TITLE: Final = 500
+LONGEST_HEADING: Final = 300
 _MOST_PARTS: Final = 4
 _MOST_SOURCES: Final = 10
 
@@ -67,7 +67,7 @@ def read_marks(
         url: Its URL.
         with_numbers: Whether other numbers in the text tell pages apart as well.
     """
-    headings = list(_headings(page.blocks))
+    headings = list(headings_of(page.blocks))
     meta = _meta(page)
     names = _names(page, headings, meta.get("og:title", ""))
     pictures = _pictures(page.blocks, meta.get("og:image", ""))
@@ -98,7 +98,7 @@ def marks_of_text(text: str, title: str | None, *, with_numbers: bool = False) -
         with_numbers: Whether other numbers in the text tell pages apart as well.
     """
     numbers = _numbers(text, []) if with_numbers else None
-    name = words_of(name_of((title or "")[:_LONGEST_TITLE]))
+    name = words_of(name_of((title or "")[:LONGEST_TITLE]))
     if not name:
         return None if numbers is None else ShownMarks(numbers=numbers)
     roles = FIRST_HEADING | TITLE_PART | FIRST_PART | ALIAS
@@ -127,12 +127,14 @@ def _meta(page: HtmlPage) -> dict[str, str]:
 # Names
 
 
-class _Heading(NamedTuple):
+class Heading(NamedTuple):
+    """A heading of the content; `is_first` of the first level."""
+
     text: str
     is_first: bool
 
 
-def _headings(blocks: Blocks) -> Iterator[_Heading]:
+def headings_of(blocks: Blocks) -> Iterator[Heading]:
     """Yield the headings of the content."""
     kinds, parents = blocks.kinds, blocks.parents
     for text, _, block in blocks.lines:
@@ -140,19 +142,17 @@ def _headings(blocks: Blocks) -> Iterator[_Heading]:
         if kind not in _HEADINGS:
             kind = kinds[parents[block]] if block else kind
         if kind in _HEADINGS:
-            yield _Heading(text, kind == _H1)
+            yield Heading(text, kind == _H1)
 
 
-def _names(
-    page: HtmlPage, headings: Sequence[_Heading], social_title: str
-) -> tuple[ShownName, ...]:
-    title = mark_words.VERSION.sub("", name_of(page.title[:_LONGEST_TITLE]))
+def _names(page: HtmlPage, headings: Sequence[Heading], social_title: str) -> tuple[ShownName, ...]:
+    title = mark_words.VERSION.sub("", name_of(page.title[:LONGEST_TITLE]))
     whole = words_of(title)
     around = f" {whole} "
     first_headings: set[str] = set()
     headline = ""
     for heading in headings:
-        name = words_of(name_of(heading.text[:_LONGEST_HEADING]))
+        name = words_of(name_of(heading.text[:LONGEST_HEADING]))
         if name and heading.is_first:
             first_headings.add(name)
         if len(name) > len(headline) and f" {name} " in around:
@@ -166,7 +166,7 @@ def _names(
     add(headline, HEADLINE)
     if len(first_headings) == 1:
         add(first_headings.pop(), FIRST_HEADING)
-    add(words_of(name_of(social_title[:_LONGEST_HEADING])), SOCIAL_TITLE)
+    add(words_of(name_of(social_title[:LONGEST_HEADING])), SOCIAL_TITLE)
     parts = [words_of(part) for part in mark_words.SEPARATOR.split(title)]
     role = TITLE_PART | FIRST_PART
     for part in [part for part in parts if part][:_MOST_PARTS]:
@@ -303,7 +303,7 @@ def _steady_text(blocks: Blocks, text: str, names: Sequence[ShownName]) -> str:
             lines.append(line)
             continue
         # Few lines end as a name does, and to take a line apart takes long.
-        may_be_name = len(line) <= _LONGEST_HEADING and _end_of(line).endswith(endings)
+        may_be_name = len(line) <= LONGEST_HEADING and _end_of(line).endswith(endings)
         if may_be_name and words_of(name_of(line)) in called:
             continue
         lines.append(without_visits(line))
@@ -325,7 +325,7 @@ def _links(blocks: Blocks) -> tuple[str, ...]:
     return tuple(targets)
 
 
-def _numbers(text: str, headings: Sequence[_Heading]) -> str:
+def _numbers(text: str, headings: Sequence[Heading]) -> str:
     """Return all numbers of a text, and the first heading above it."""
     heading = next((heading.text for heading in headings if heading.is_first), "")
     numbers = sorted(set(mark_words.NUMBER.findall(text)))

@@ -34,6 +34,7 @@ from crawldedup.reading.html import HtmlPage, check_size, tidy
 from crawldedup.reading.marks import marks_of_text, read_marks
 from crawldedup.reading.omissions import Omission, omissions_of
 from crawldedup.reading.shells import Shell, shell_of
+from crawldedup.reading.shown_name import shown_name
 from crawldedup.reading.volatile import (
     NOTHING,
     Changing,
@@ -45,6 +46,7 @@ from crawldedup.reading.volatile import (
     without_volatile,
 )
 from crawldedup.urls import NO_LINKS, HeadLinks, claimed_url
+from crawldedup.verdict import MainText
 
 _MOST_LEFT_OUT: Final = 8
 """The most volatile lines of a page that are shown."""
@@ -71,6 +73,9 @@ class PageContent(Source):
     by_url: bool = False
     """True if the same HTML at another URL may be another content, as that of a shell."""
 
+    main: MainText | None = None
+    """The main text for users, and the name of the page, if they were asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
@@ -78,7 +83,7 @@ class ReadPage:
 
     Only `fingerprint` is set for a page that was given as a fingerprint. Unless the page is to be
     shown, a worker process leaves out `text`, and cuts `marks` to what reasons name. `omissions`
-    are only summed up for pages that are to be shown.
+    are only summed up for pages that are to be shown. `main` is for users, if they asked for it.
     """
 
     fingerprint: Fingerprint
@@ -91,6 +96,7 @@ class ReadPage:
     carries_view: bool = False
     by_url: bool = False
     omissions: tuple[Omission, ...] = ()
+    main: MainText | None = None
 
     @classmethod
     def of(cls, content: PageContent, fingerprint: Fingerprint) -> Self:
@@ -105,6 +111,7 @@ class ReadPage:
             numbers=content.numbers,
             carries_view=content.carries_view,
             by_url=content.by_url,
+            main=content.main,
         )
 
 
@@ -137,20 +144,23 @@ class PageReader:
             extractor += f"+{hashlib.blake2b(repr(areas).encode(), digest_size=8).hexdigest()}"
         return f"{extractor}/{TEXT_PROFILE}.{self._options.distinguish}/{PROFILE}"
 
-    def read_page(self, page: Page, key: Key = NO_KEY, known: Known = NOTHING) -> ReadPage:
+    def read_page(
+        self, page: Page, key: Key = NO_KEY, known: Known = NOTHING, *, with_text: bool = False
+    ) -> ReadPage:
         """Read a page and make its fingerprint.
 
         Args:
             page: The page.
             key: The key of the index.
             known: The volatile lines that are known at the page's host. They are left out.
+            with_text: Whether to return the main text and the name of the page as well.
 
         Raises:
             PageError: The page cannot be read.
         """
         if page.fingerprint is not None:
             return ReadPage(page.fingerprint)
-        content = self.content(page, known, key)
+        content = self.content(page, known, key, with_text=with_text)
         (fingerprint,) = self.fingerprints([content], key)
         return ReadPage.of(content, fingerprint)
 
@@ -167,19 +177,25 @@ class PageReader:
         read = ReadPage.of(content, fingerprint)
         return replace(read, omissions=self.omissions(page, content))
 
-    def content(self, page: Page, known: Known = NOTHING, key: Key = NO_KEY) -> PageContent:
+    def content(
+        self, page: Page, known: Known = NOTHING, key: Key = NO_KEY, *, with_text: bool = False
+    ) -> PageContent:
         """Return the content of a page of HTML or text, without its `known` volatile lines.
 
         Args:
             page: The page.
             known: The volatile lines that are known at the page's host.
             key: The key of the index, which lines are hashed with.
+            with_text: Whether to set `main` as well.
 
         Raises:
             PageError: The page cannot be read.
         """
         if page.text is not None:
-            return self._content_of_text(page, page.text)
+            content = self._content_of_text(page, page.text)
+            if with_text:
+                content = replace(content, main=MainText(content.text, page.title))
+            return content
         options = self._options
         page_text = extract_page(
             page.html or b"",
@@ -205,6 +221,8 @@ class PageReader:
             if changing:
                 content = _without_changing(content, changing, page_text.source.headings, key)
         content = self._with_marks(page, content, page_text)
+        if with_text:
+            content = replace(content, main=_main_of(content, page_text))
         shell = shell_of(page_text.source, page_text.compared, page.url)
         return content if shell is None else _of_shell(content, shell)
 
@@ -257,7 +275,9 @@ class PageReader:
             marks = _of_seen(marks).without(ignored_at(self._options.ignore_marks, page.url))
         return PageContent(tidied, marks=marks)
 
-    def try_content(self, page: object, known: Known = NOTHING, key: Key = NO_KEY) -> Content:
+    def try_content(
+        self, page: object, known: Known = NOTHING, key: Key = NO_KEY, *, with_text: bool = False
+    ) -> Content:
         """Return the content of a page as `content` does, or the error if it cannot be read.
 
         A page that was given as a fingerprint has no other content.
@@ -272,7 +292,7 @@ class PageReader:
         if page.fingerprint is not None:
             return page.fingerprint
         try:
-            return self.content(page, known, key)
+            return self.content(page, known, key, with_text=with_text)
         except PageError as error:
             return error
 
@@ -329,6 +349,18 @@ def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> Sho
     if comments.are_content or not comments.lines:
         return marks
     return replace(marks, comments=comments.remembered, remarks=comments.remarks)
+
+
+def _main_of(content: PageContent, read: PageText) -> MainText:
+    """Return the main text of a page for users, and its name.
+
+    A line that has its author, too, may change with every load, and be left out of what is
+    compared. What users are given has all lines, or the first pages of a site would have more than
+    later ones. And a short text is not preceded by its name, or long and short ones would differ.
+    """
+    full = content.full if isinstance(content.full, PageContent) else content
+    text = full.text.removeprefix(f"{read.name_line}\n") if read.name_line else full.text
+    return MainText(text or full.whole or "", shown_name(read.source, content.marks))
 
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin.addon import PredictedDuplicateError as PredictedDuplicateError
     from crawldedup.scrapy_plugin.items import DedupItemPipeline as DedupItemPipeline
     from crawldedup.scrapy_plugin.items import DuplicateItemError as DuplicateItemError
+    from crawldedup.scrapy_plugin.items import add_text as add_text
     from crawldedup.scrapy_plugin.items import add_verdict as add_verdict
     from crawldedup.scrapy_plugin.middleware import DedupMiddleware as DedupMiddleware
     from crawldedup.scrapy_plugin.middleware import DuplicatePageError as DuplicatePageError
@@ -19,7 +20,7 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "addon": "Addon PredictedDuplicateError",
-        "items": "DedupItemPipeline DuplicateItemError add_verdict",
+        "items": "DedupItemPipeline DuplicateItemError add_text add_verdict",
         "middleware": "DedupMiddleware DuplicatePageError",
         "signals": "",
     },

@@ -87,12 +87,12 @@ class PostponeMiddleware:
 
     An endless calendar or a maze of sessions comes last, so a crawl that ends early has found more.
     Requests wait for long, so what is known when one has its turn decides: it is sent back into the
-    queue then. URLs that the setting `deny` names bring nothing new either.
+    queue then. URLs that nobody checks (`unchecked_urls`) bring nothing new either.
     """
 
-    def __init__(self, crawler: Crawler, deny: Sequence[Pattern] = ()) -> None:
+    def __init__(self, crawler: Crawler, unchecked_urls: Sequence[Pattern] = ()) -> None:
         self._crawler = crawler
-        self._deny = deny
+        self._unchecked_urls = unchecked_urls
         self._recent: dict[str, deque[bool]] = {}
 
     @classmethod
@@ -109,7 +109,7 @@ class PostponeMiddleware:
                 or crawler.settings.getint("DEPTH_LIMIT")
             ):
                 raise NotConfigured
-        middleware = cls(crawler, options.deny)
+        middleware = cls(crawler, options.unchecked_urls)
         crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
         return middleware
 
@@ -127,7 +127,7 @@ class PostponeMiddleware:
         recent = self._recent.get(pattern_of(request.url), ())
         # Of a pattern that is hardly known, half of the pages may be copies.
         wanted = round(_LEVELS * (sum(recent) + 1) / (len(recent) + 2)) if recent else 0
-        if any(matches(pattern, request.url) for pattern in self._deny):
+        if any(matches(pattern, request.url) for pattern in self._unchecked_urls):
             wanted = _LEVELS
         if wanted <= level or is_exempt(request):
             return None

@@ -1,11 +1,19 @@
 """Follow pages through the spider's callbacks and pipelines, until they are delivered."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 
 from crawldedup.page import Page, PageId
+from crawldedup.recent import put_last
+from crawldedup.scope import page_key
+from crawldedup.scrapy_plugin.responses import is_exempt, key_of
+
+# Of so many pages that were asked for with `dont_filter` it is known that they were delivered.
+_MOST_UNFILTERED: Final = 10_000
+_MOST_CALLBACKS: Final = 8
 
 
 class Deliveries:
@@ -19,6 +27,8 @@ class Deliveries:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._on_their_way: dict[PageId, set[Request]] = {}
+        # By which callbacks pages were delivered whose requests Scrapy's filter has not noted.
+        self._unfiltered: dict[int, list[object]] = {}
 
     def passed(self, request: Request, page: Page) -> None:
         self._on_their_way.setdefault(page.id, set()).add(request)
@@ -45,5 +55,29 @@ class Deliveries:
                 if asked.isdisjoint(slot.inprogress)
             ]
             for page in done:
-                del self._on_their_way[page]
+                for request in self._on_their_way.pop(page):
+                    self._note_unfiltered(request, page)
                 yield page
+
+    def has_delivered(self, request: Request, page: Page) -> bool:
+        """Return whether a page comes again only because Scrapy's filter of seen requests had not
+        noted the request that delivered it.
+
+        It does not note those with `dont_filter`, as start requests have. So the first link to a
+        start page is followed. The same callback would yield the same items again.
+        """
+        if is_exempt(request) or request.cb_kwargs:
+            return False
+        return self._callback_of(request) in self._unfiltered.get(key_of(page), ())
+
+    def _note_unfiltered(self, request: Request, page: PageId) -> None:
+        if not request.dont_filter or request.cb_kwargs:
+            return
+        key = page_key(page.scope_key or "", page.url, page.identity)
+        callbacks = [*self._unfiltered.get(key, ()), self._callback_of(request)]
+        put_last(self._unfiltered, key, callbacks[-_MOST_CALLBACKS:], _MOST_UNFILTERED)
+
+    def _callback_of(self, request: Request) -> object:
+        """Return what makes the items of a page: a callback, with the rule of a CrawlSpider."""
+        callback = request.callback or getattr(self._crawler.spider, "parse", None)
+        return callback, request.meta.get("rule")

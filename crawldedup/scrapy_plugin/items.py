@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any, Final, Self, TypeVar
 
 from itemadapter import ItemAdapter
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.http import Response
@@ -27,9 +28,17 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import MAX_BYTES
-from crawldedup.scrapy_plugin.outcomes import DROP_ITEMS_KEY, VERDICT_KEY, Fate, decide
+from crawldedup.scrapy_plugin.outcomes import (
+    DROP_ITEMS_KEY,
+    NAME_KEY,
+    TEXT_KEY,
+    VERDICT_KEY,
+    Fate,
+    decide,
+)
 from crawldedup.scrapy_plugin.overrides import changed
 from crawldedup.scrapy_plugin.responses import scope_key_of
+from crawldedup.scrapy_plugin.set_aside import SetAside
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -44,6 +53,9 @@ VERDICT_FIELDS: Final = {
     "similarity": "dedup_similarity",
 }
 """What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
+
+TEXT_FIELDS: Final = {"text": "text", "name": "name"}
+"""What `add_text` writes by default: the text or the name, and the field it goes into."""
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -62,18 +74,43 @@ class DuplicateItemError(DropItem):
 
 class DropItemsMiddleware(BaseSpiderMiddleware):
     """Drops the items of pages that the downloader middleware has marked, before any pipeline sees
-    them.
+    them. With ``CRAWLDEDUP_SET_ASIDE``, they are kept in a file.
     """
 
+    _aside: SetAside | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the middleware from Scrapy's settings, which `DedupMiddleware` checks."""
+        middleware = cls(crawler)
+        if path := crawler.settings.get(f"{PREFIX}SET_ASIDE"):
+            middleware._aside = SetAside(crawler, path)
+            crawler.signals.connect(middleware.spider_closed, signal=signals.spider_closed)
+        return middleware
+
+    def spider_closed(self) -> None:
+        """Close the file of items that were set aside."""
+        if self._aside is not None:
+            self._aside.close()
+
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        if (
-            response is None
-            or response.request is None
-            or not response.request.meta.get(DROP_ITEMS_KEY)
-        ):
+        meta = {} if response is None or response.request is None else response.request.meta
+        if not meta.get(DROP_ITEMS_KEY):
+            return item
+        if self._aside is not None and not self._aside.put(item, meta[VERDICT_KEY]):
             return item
         self.crawler.stats.inc_value("crawldedup/items_dropped")
         return None
+
+    def get_processed_request(self, request: Request, response: Response | None) -> Request:
+        """Take the text of a page out of the requests to which a spider hands on its meta.
+
+        Requests may wait by the thousands, and on a disk.
+        """
+        if response is not None and request is not response.request:
+            request.meta.pop(TEXT_KEY, None)
+            request.meta.pop(NAME_KEY, None)
+        return request
 
 
 def add_verdict(
@@ -112,17 +149,64 @@ def add_verdict(
         # A response without a request has no meta to ask.
         verdict = source.request.meta.get(VERDICT_KEY) if source.request is not None else None
     parts = wire.plain(verdict) if isinstance(verdict, Verdict) else {}
+    _write(item, {field: parts.get(part) for part, field in fields.items()}, "verdict")
+    return item
+
+
+def add_text(
+    item: Item, response: Response | None, fields: Mapping[str, str] = TEXT_FIELDS
+) -> Item:
+    """Write the main text and the name of a page into fields of an item, and return the item.
+
+    They are there with ``CRAWLDEDUP_TEXT``. For a page that was not checked, all fields are None.
+
+    Args:
+        item: An item of any kind that Scrapy knows.
+        response: The response whose page was checked.
+        fields: "text" and "name", and the field that each goes into. What is left out is not
+            written.
+
+    Raises:
+        ConfigurationError: A page has no such part, or the item lacks a field or does not take a
+            value.
+
+    Example:
+        >>> from crawldedup import add_text
+        >>> from scrapy.http import HtmlResponse, Request
+        >>> meta = {"crawldedup_text": "It leaves at noon.", "crawldedup_name": "Ferry"}
+        >>> request = Request("https://news.example/", meta=meta)
+        >>> response = HtmlResponse("https://news.example/", request=request)
+        >>> add_text({"id": 7}, response, {"name": "title", "text": "body"})
+        {'id': 7, 'title': 'Ferry', 'body': 'It leaves at noon.'}
+    """
+    if unknown := [part for part in fields if part not in TEXT_FIELDS]:
+        raise ConfigurationError(
+            f"there is no {unknown[0]!r} to write; there are {', '.join(TEXT_FIELDS)}"
+        )
+    # A response without a request has no meta to ask.
+    request = None if response is None else response.request
+    meta = {} if request is None else request.meta
+    parts = {"text": meta.get(TEXT_KEY), "name": meta.get(NAME_KEY)}
+    _write(item, {field: parts[part] for part, field in fields.items()}, "text")
+    return item
+
+
+def _write(item: Any, values: Mapping[str, Any], noun: str) -> None:
+    """Write values into the fields of an item.
+
+    Raises:
+        ConfigurationError: The item lacks a field, or does not take a value.
+    """
     try:
-        for part, field in fields.items():
-            ItemAdapter(item)[field] = parts.get(part)
+        for field, value in values.items():
+            ItemAdapter(item)[field] = value
     # The classes are the user's: what their validators raise may be anything.
     except Exception as error:
         raise ConfigurationError(
-            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: "
-            f"{error}); declare the fields {', '.join(fields.values())}, let them be written and "
+            f"{type(item).__qualname__} does not take its {noun} ({type(error).__name__}: "
+            f"{error}); declare the fields {', '.join(values)}, let them be written and "
             "hold None, or name others"
         ) from error
-    return item
 
 
 class DedupItemPipeline:
@@ -138,6 +222,7 @@ class DedupItemPipeline:
         self._dedup = dedup
         self._policy = changed(options, action=options.item_action, revisit="keep")
         self._stats = CrawlStats(crawler, options, "item")
+        self._aside = None if options.set_aside is None else SetAside(crawler, options.set_aside)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -171,6 +256,8 @@ class DedupItemPipeline:
         """Close everything after the items that are queued, and log the summary."""
         await self._dedup.close()
         self._stats.end()
+        if self._aside is not None:
+            self._aside.close()
 
     async def process_item(self, item: Any) -> Any:
         """Check an item, and return it, with its verdict if that is wanted.
@@ -187,12 +274,15 @@ class DedupItemPipeline:
             self._stats.checked(judged, outcome)
             if verdict.is_duplicate:
                 reason = describe(verdict, unnamed="an item without URL")
+                done = outcome.done
                 if outcome.fate is Fate.DROPPED:
-                    raise DuplicateItemError(reason, verdict)
+                    if self._may_drop(item, verdict):
+                        raise DuplicateItemError(reason, verdict)
+                    done = "delivers"
                 say(
                     self._crawler,
                     logging.DEBUG,
-                    f"{outcome.done} {verdict.url or 'an item without URL'}: {reason}",
+                    f"{done} {verdict.url or 'an item without URL'}: {reason}",
                 )
         if self._options.item_action == "mark" and ItemAdapter.is_item(item):
             try:
@@ -201,6 +291,9 @@ class DedupItemPipeline:
                 self._stats.count("error/mark")
                 self._stats.explain(f"mark {type(item)}", str(error))
         return item
+
+    def _may_drop(self, item: Any, verdict: Verdict) -> bool:
+        return self._aside is None or self._aside.put(item, verdict)
 
     def _page_of(self, item: Any) -> Page:
         if not ItemAdapter.is_item(item):

@@ -11,7 +11,8 @@
    page until the spider is done with it.
 4. `walls.Walls` checks whether the site sends one page in place of many, and `wall_checks` whether
    it does so in place of earlier pages, too.
-5. `stats` and `crawl_journal` record the outcome, and `signals` announce it.
+5. `stats` and `crawl_journal` record the outcome, and `signals` announce it. The verdict goes into
+   the meta of the request, and with `text` the main text as well.
 6. The page is dropped, marked or returned.
 
 If one of the first three steps fails, `CrawlStats.failed` counts and explains the failure, and the
@@ -28,7 +29,6 @@ import gc
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Self
@@ -47,7 +47,6 @@ from crawldedup.hosts.marks import may_change
 from crawldedup.journal import shown
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
-from crawldedup.reading.volatile import shape_of
 from crawldedup.recent import put_last
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import signals
@@ -55,7 +54,17 @@ from crawldedup.scrapy_plugin.copies import Copies
 from crawldedup.scrapy_plugin.crawl_journal import CrawlJournal
 from crawldedup.scrapy_plugin.deliveries import Deliveries
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.outcomes import DROP_ITEMS_KEY, VERDICT_KEY, Fate, Outcome, decide
+from crawldedup.scrapy_plugin.left_out import LeftOutLines
+from crawldedup.scrapy_plugin.outcomes import (
+    DROP_ITEMS_KEY,
+    NAME_KEY,
+    PAGE_KEYS,
+    TEXT_KEY,
+    VERDICT_KEY,
+    Fate,
+    Outcome,
+    decide,
+)
 from crawldedup.scrapy_plugin.overrides import changed, options_for
 from crawldedup.scrapy_plugin.responses import (
     is_start,
@@ -77,7 +86,6 @@ from crawldedup.verdict import Kind, Verdict, describe, is_hardly_apart, mark_of
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _RELOAD_KEY: Final = "_crawldedup_reload"
-_MOST_LEFT_OUT: Final = 200  # The most kinds of lines of which log and journal tell.
 _MOST_PATTERNS: Final = 10_000  # The most patterns of URLs whose pages are counted.
 _RELOADED: Final = range(4, 7)  # Which pages of a pattern are loaded a second time, from 1.
 
@@ -118,13 +126,13 @@ class DedupMiddleware:
         self._dedup = dedup
         self._seen: set[int] = set()  # The keys of the pages that this crawl has let pass.
         self._began = time.time()
-        self._left_out: set[tuple[str, str]] = set()  # Kinds of lines that were told, by site.
         self._reloads: Counter[str] = Counter()  # Pages that are loaded a second time, by host.
         self._met: Counter[str] = Counter()  # Pages that may change, by the pattern of their URLs.
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
         self.journal = CrawlJournal(crawler, options)
+        self._left_out = LeftOutLines(crawler, self.journal)
         self._walls = Walls()
         self._shells = ShellWarnings(crawler)
         self._unmet_hosts = UnmetHosts(options.ignore_marks)
@@ -224,14 +232,14 @@ class DedupMiddleware:
         Raises DuplicatePageError to drop it.
         """
         # Spiders hand the meta of a page on to the next request.
-        request.meta.pop(VERDICT_KEY, None)
-        request.meta.pop(DROP_ITEMS_KEY, None)
+        for key in PAGE_KEYS:
+            request.meta.pop(key, None)
         if request.meta.get(_RELOAD_KEY):
             await self._learn_from(request, response)
         if check := self._guard.check_of(request):
             await self._compare_with_wall(request, response, check)
         try:
-            if reason := reason_to_skip(request, response, self._options.deny):
+            if reason := reason_to_skip(request, response, self._options.unchecked_urls):
                 self._stats.count(f"skipped/{reason}")
                 self.journal.unchecked(request, response, "skipped", reason)
                 return response
@@ -239,7 +247,7 @@ class DedupMiddleware:
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             prepare = self._copies.preparer(request, response, policy)
-            judged = await self._dedup.judge(page, prepare)
+            judged = await self._dedup.judge(page, prepare, with_text=policy.text)
             if judged.verdict.changed and policy.revisit == "drop":
                 judged = await self._as_copy(page, judged)
             outcome = self._outcome_of(request, page, judged.verdict, policy)
@@ -345,7 +353,10 @@ class DedupMiddleware:
     ) -> Outcome:
         """Decide what becomes of a page, and note a page that is on its way to the spider."""
         outcome = decide(
-            verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen
+            verdict,
+            policy,
+            seen=policy.revisit == "drop" and key_of(page) in self._seen,
+            is_repeat=verdict.kind is Kind.REVISIT and self._repeats_delivery(request, page),
         )
         if policy.remember and (not verdict.is_duplicate or verdict.replaces or verdict.changed):
             self._deliveries.passed(request, page)
@@ -353,6 +364,15 @@ class DedupMiddleware:
         if policy.remember and drops_revisits and not (outcome.unchanged or verdict.is_duplicate):
             self._seen.add(key_of(page))
         return outcome
+
+    def _repeats_delivery(self, request: Request, page: Page) -> bool:
+        """Return whether a request leads to a page that this crawl has delivered already, such as
+        the link to the page that it started with.
+        """
+        # What was just delivered may have been on its way when this page was asked for.
+        self._tell_delivered()
+        can_drop_items = self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
+        return can_drop_items and self._deliveries.has_delivered(request, page)
 
     def _tell_delivered(self) -> None:
         for page in self._deliveries.pop_delivered():
@@ -405,9 +425,11 @@ class DedupMiddleware:
         verdict = judged.verdict
         self._stats.checked(judged, outcome, size=len(response.body), is_start=is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
-        self._tell_left_out(site_of(response.url), judged.read.left_out)
+        self._left_out.tell(site_of(response.url), judged.read.left_out)
         self._unmet_hosts.note(response.url)
         request.meta[VERDICT_KEY] = verdict
+        if (main := judged.read.main) is not None:
+            request.meta.update({TEXT_KEY: main.text, NAME_KEY: main.name})
         event = {
             "request": request,
             "response": response,
@@ -421,22 +443,6 @@ class DedupMiddleware:
             say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
         elif _is_told(verdict, outcome):
             say(self._crawler, logging.DEBUG, f"{outcome.done} {response.url}: {describe(verdict)}")
-
-    def _tell_left_out(self, site: str, lines: Iterable[str]) -> None:
-        """Tell log and journal of each kind of line that is not compared, since it changes with
-        every load.
-        """
-        for line in lines:
-            if (kind := (site, shape_of(line))) not in self._left_out and len(
-                self._left_out
-            ) < _MOST_LEFT_OUT:
-                self._left_out.add(kind)
-                say(
-                    self._crawler,
-                    logging.INFO,
-                    f"leaves out on {site} what always changes: {printable(line)!r}",
-                )
-                self.journal.put({"volatile": f"{site}: {printable(line)}"})
 
     async def _carry_out(
         self, request: Request, response: Response, verdict: Verdict, outcome: Outcome

@@ -8,9 +8,13 @@ from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
 
-# The keys of `request.meta` for the verdict on a page, and for pages whose items are dropped.
+# The keys of `request.meta` for the verdict on a page, for its main text and its name, and for
+# pages whose items are dropped.
 VERDICT_KEY: Final = "crawldedup_verdict"
+TEXT_KEY: Final = "crawldedup_text"
+NAME_KEY: Final = "crawldedup_name"
 DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
+PAGE_KEYS: Final = (VERDICT_KEY, TEXT_KEY, NAME_KEY, DROP_ITEMS_KEY)
 
 
 class Fate(StrEnum):
@@ -49,20 +53,26 @@ class Outcome:
         return _DONE.get(self.fate, "delivers") if self.refused else "delivers"
 
 
-def decide(verdict: Verdict, policy: CrawlOptions, *, seen: bool = False) -> Outcome:
+def decide(
+    verdict: Verdict, policy: CrawlOptions, *, seen: bool = False, is_repeat: bool = False
+) -> Outcome:
     """Return what is done with a page of this verdict.
 
-    It was `seen` if this crawl has let it pass before.
+    It was `seen` if this crawl has let it pass before. It `is_repeat` if this crawl has delivered
+    it, and nobody asks for it to be delivered again.
     """
     # What a crawler remembered before it died was not delivered.
-    is_news = verdict.changed or verdict.abandoned or seen
-    unchanged = verdict.kind is Kind.REVISIT and policy.revisit == "drop" and not is_news
+    is_news = verdict.changed or verdict.abandoned
+    is_known = is_repeat or (policy.revisit == "drop" and not seen)
+    unchanged = verdict.kind is Kind.REVISIT and is_known and not is_news
     refused = unchanged or _is_surplus(verdict, policy)
     fate = Fate.DELIVERED
     if policy.action == "mark":
         fate = Fate.MARKED if verdict.is_duplicate or unchanged else Fate.DELIVERED
     elif refused:
-        fate = Fate.DROPPED if policy.action == "drop" else Fate.ITEMS_DROPPED
+        # What a start page leads to may depend on what came in between, such as a login.
+        is_dropped = policy.action == "drop" and not (is_repeat and unchanged)
+        fate = Fate.DROPPED if is_dropped else Fate.ITEMS_DROPPED
     flags = []
     is_stranger = verdict.is_across_sites and policy.trusted_sites is not None and not refused
     if fate is Fate.MARKED or verdict.replaces or is_stranger:

@@ -21,6 +21,7 @@ _OVERRIDABLE: Final = (
     "revisit_similarity",
     "scope",
     "similarity",
+    "text",
     "trusted_sites",
 )
 _CHECKS: Final = {

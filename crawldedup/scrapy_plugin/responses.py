@@ -32,7 +32,7 @@ _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
 
 
 def reason_to_skip(
-    request: Request, response: Response, deny: Sequence[Pattern] = ()
+    request: Request, response: Response, unchecked_urls: Sequence[Pattern] = ()
 ) -> str | None:
     """Return why a response is not checked, or None if it is.
 
@@ -43,22 +43,24 @@ def reason_to_skip(
     Args:
         request: The request that the spider made.
         response: The response to it.
-        deny: Patterns of URLs that are not checked.
+        unchecked_urls: Patterns of URLs whose pages are not checked.
 
     Returns:
         A short, stable word, which the stats count under ``skipped/``.
     """
-    return _reason_in_request(request, response.url, deny) or _reason_in_response(response)
+    return _reason_in_request(request, response.url, unchecked_urls) or _reason_in_response(
+        response
+    )
 
 
-def _reason_in_request(request: Request, url: str, deny: Sequence[Pattern]) -> str | None:
+def _reason_in_request(request: Request, url: str, unchecked_urls: Sequence[Pattern]) -> str | None:
     override = request.meta.get(OVERRIDE_KEY)
     if override is False:
         return "disabled"
     # robots.txt, media and downloads of components, unless the request asks for the check.
     if request.callback is NO_CALLBACK and not override:
         return "no_callback"
-    if not override and any(matches(pattern, url, otherwise=True) for pattern in deny):
+    if not override and any(matches(pattern, url, otherwise=True) for pattern in unchecked_urls):
         return "url"
     if request.method == "HEAD":
         return "method"

@@ -24,6 +24,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import is_asyncio_available
 
 from crawldedup import checks
+from crawldedup.aside import check_path
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_journal
 from crawldedup.options import Option, Options, check_similarity, option, options_of
@@ -37,6 +38,10 @@ CLOSE_REASON: Final = "crawldedup_error"
 
 _PATTERNS: Final = "a regular expression or a list of them, none of them empty"
 _PATTERN_SECONDS: Final = 0.05
+_RENAMED: Final = {
+    f"{PREFIX}DENY": f"is called {PREFIX}UNCHECKED_URLS now: its pages are fetched last, not "
+    "checked, and delivered. To not fetch them, use the `deny` of your LinkExtractor."
+}
 _slow_patterns: Final[set[str]] = set()  # Expressions of the user, so there are few.
 # Why a crawl does not start: several components may refuse the same settings, or to start at all.
 _reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
@@ -159,8 +164,12 @@ class CrawlOptions(Options):
         check_sites,
         "Sites that may own a text: duplicates of other sites' pages pass. None trusts all.",
     )
-    deny: tuple[Pattern, ...] = _option(
-        (), check_patterns, "Regular expressions of URLs whose pages are not checked.", kind=str
+    unchecked_urls: tuple[Pattern, ...] = _option(
+        (),
+        check_patterns,
+        "Regular expressions of URLs whose pages are not checked: these are fetched after all "
+        "others, and delivered even if they are copies.",
+        kind=str,
     )
     prefer: tuple[Pattern, ...] | None = _optional(
         check_patterns,
@@ -190,6 +199,17 @@ class CrawlOptions(Options):
         "With revisit drop, a page counts as unchanged if it is at least so similar to the text "
         "that was delivered last. None asks for equal texts.",
         float,
+    )
+    text: bool = _option(
+        False,
+        checks.flag,
+        "Leave the main text of each checked page, and its name, for the callback: in the meta of "
+        "its request, as crawldedup_text and crawldedup_name.",
+    )
+    set_aside: str | None = _optional(
+        check_path,
+        "Keep the items that are dropped in this file, from which `crawldedup restore` brings them "
+        'back: "aside.jl.gz". It is appended to.',
     )
     remember: bool = _option(
         True, checks.flag, "With False, pages are looked up and nothing is added."
@@ -260,6 +280,8 @@ class CrawlOptions(Options):
         for name in settings:
             if isinstance(name, str) and name.startswith(PREFIX) and name not in declared:
                 # A setting that nothing reads would be thought to work.
+                if name in _RENAMED:
+                    raise ConfigurationError(f"{name} {_RENAMED[name]}")
                 raise ConfigurationError(
                     f"{name} is not a setting of crawldedup{checks.did_you_mean(name, declared)}"
                 )

@@ -313,6 +313,12 @@ class CrawlStats:
         ):
             if reasons := self._counts_of(group):
                 lines.append(f"  {sum(reasons.values())} {text}: {_listed(reasons)}")
+        skipped = self._stats.get_value("crawldedup/rules/skipped", 0)
+        if skipped and self._noun == "page":
+            requests = pluralize(skipped, "request")
+            lines.append(
+                f"  {requests} not made, because CRAWLDEDUP_RULES calls their pages copies"
+            )
         return "\n".join(lines)
 
     def _dropped(self, what: str) -> list[str]:

@@ -20,27 +20,36 @@ from crawldedup.page import Page
 from crawldedup.service.messages import (
     CheckedPage,
     CheckedPages,
+    Extras,
     KnownPage,
     Pair,
     SentPage,
+    extras_in,
+    query_of,
     sent_in,
 )
 from crawldedup.service.metrics import VERDICTS, registry_of_all_workers
 from crawldedup.service.problems import ProblemError, problem_of
 from crawldedup.service.routes import GET, Answer, Route, Scope
 from crawldedup.stores.contract import StoreInfo
-from crawldedup.verdict import Match, Verdict
+from crawldedup.verdict import CheckedText, Match, Verdict
 
 _log: Final = logging.getLogger(__name__)
 
 
-async def check(dedup: AsyncDeduplicator, sent: CheckedPage) -> Verdict:
+async def check(
+    dedup: AsyncDeduplicator, sent: CheckedPage, extras: Extras
+) -> Verdict | CheckedText:
     """Decide about a page and remember it.
 
     A page in JSON, or as it is: HTML with its charset, or plain text, with the URL in the query.
     Pages of requests that are under way at the same time are decided in the order in which they
-    came.
+    came. With `with=text` in the query, the answer has the main text and the name of the page, too.
     """
+    if "text" in extras:
+        checked = await dedup.check_with_text(**sent.values)
+        VERDICTS.labels(checked.verdict.kind).inc()
+        return checked
     verdict = await dedup.check_page(sent.page)
     VERDICTS.labels(verdict.kind).inc()
     return verdict
@@ -133,15 +142,21 @@ async def ready(dedup: AsyncDeduplicator) -> dict[str, str]:
 
 
 def _route(path: str, answer: Callable[..., Awaitable[object]], *, is_open: bool = False) -> Route:
-    """Return an endpoint: a function that takes the index and what is `sent`, of the type that it
-    names, if any.
+    """Return an endpoint: a function that takes the index, what is `sent`, of the type that it
+    names, and `extras`, if it names them.
     """
-    kind = get_type_hints(answer, include_extras=True).get("sent")
+    hints = get_type_hints(answer, include_extras=True)
+    kind = hints.get("sent")
 
     @wraps(answer)
     async def respond(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
-        sent = [sent_in(scope, body, kind)] if kind else []
-        return Answer(wire.encode(await answer(dedup, *sent)))
+        query = query_of(scope)
+        arguments: list[Any] = []
+        if "extras" in hints:
+            arguments.append(extras_in(query.pop("with", None)))
+        if kind:
+            arguments.insert(0, sent_in(scope, body, kind, query))
+        return Answer(wire.encode(await answer(dedup, *arguments)))
 
     return Route(path, respond, ("POST",) if kind else GET, is_open)
 

@@ -195,10 +195,33 @@ class Pair(Struct, forbid_unknown_fields=True):
     second: SentPage
 
 
-def sent_in(scope: Scope, body: bytes, kind: type[T]) -> T:
+Extras = frozenset[str]
+"""What a client wants besides the verdict: "text", or nothing."""
+
+
+def query_of(scope: Scope) -> dict[str, str]:
+    """Return the query of a request."""
+    return dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+
+
+def extras_in(value: str | None) -> Extras:
+    """Return what `with` asks for in the query of a request.
+
+    Raises:
+        ConfigurationError: There is no such thing.
+    """
+    if value is None:
+        return frozenset()
+    if value != "text":
+        raise ConfigurationError(f"with is {value[:80]!r}; it must be text")
+    return frozenset({value})
+
+
+def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> T:
     """Return the value that a request sends, of one of the types above.
 
-    A page may be sent in JSON, or as it is, in HTML or plain text.
+    A page may be sent in JSON, or as it is, in HTML or plain text. Its names are in the `query`
+    then.
 
     Raises:
         ConfigurationError: The body cannot be decoded, or is not of the type.
@@ -216,7 +239,7 @@ def sent_in(scope: Scope, body: bytes, kind: type[T]) -> T:
         )
         raise ProblemError("media-type", 415, detail)
     charset = _CHARSET.search(content_type)
-    value: Any = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    value: dict[str, Any] = {**query}
     try:
         if media_type == JSON:
             return decode(body.removeprefix(codecs.BOM_UTF8), type=kind)

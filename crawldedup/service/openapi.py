@@ -10,6 +10,7 @@ import json
 import re
 from functools import cache, partial
 from importlib.resources import files
+from types import UnionType
 from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -23,13 +24,14 @@ from crawldedup.service.messages import PAGE_TYPES, CheckedPage, KnownPage, Name
 from crawldedup.service.problems import Problem
 from crawldedup.service.routes import JSON, Answer, Route
 from crawldedup.stores.contract import StoreInfo
-from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
+from crawldedup.verdict import CheckedText, Coverage, KnownParagraph, Match, Verdict
 
 Schema = dict[str, Any]
 
 _SENT: Final = (CheckedPage, SentPage, Pair, KnownPage)
 _ANSWERED: Final = (
     Verdict,
+    CheckedText,
     Coverage,
     KnownParagraph,
     Match,
@@ -43,6 +45,13 @@ _ANSWERED: Final = (
 # Their properties are shown beside their fields.
 _WITH_PROPERTIES: Final = (Verdict, Coverage)
 _QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
+
+_WITH: Final[Schema] = {
+    "name": "with",
+    "in": "query",
+    "description": "With `text`, the answer has the main text of the page and its name, too.",
+    "schema": {"enum": ["text"]},
+}
 
 _components: Final = partial(
     msgspec.json.schema_components, ref_template="#/components/schemas/{name}"
@@ -110,6 +119,8 @@ def _operation(route: Route, example: _Example) -> Schema:
             {"name": name, "in": "query", "description": _QUERY, "schema": _schema_of(Name)}
             for name in ("url", "identity", "scope_key")
         ]
+    if "extras" in hints:
+        operation["parameters"].append(_WITH)
     return operation
 
 
@@ -118,6 +129,8 @@ def _answer_schema(answer_type: Any, example: Any) -> Schema:
         # The type does not say which names there are; the example has all of them.
         _, value_type = get_args(answer_type)
         return _object(**dict.fromkeys(example, value_type))
+    if get_origin(answer_type) is UnionType:
+        return {"anyOf": [_schema_of(each) for each in get_args(answer_type)]}
     schema = _schema_of(answer_type)
     if get_origin(answer_type) is list:
         schema["items"] = {"oneOf": [_schema_of(Verdict), _object(url=str, problem=Problem)]}
@@ -151,6 +164,10 @@ def _schemas(descriptions: dict[str, dict[str, str]]) -> dict[str, Schema]:
     candidate = schemas["Candidate"]["properties"]
     del candidate["match"]
     candidate |= schemas["Match"]["properties"]
+    # And those of the verdict as fields of what was checked with its text.
+    checked = schemas["CheckedText"]["properties"]
+    del checked["verdict"]
+    schemas["CheckedText"]["properties"] = {**schemas["Verdict"]["properties"], **checked}
     for answer_type in _ANSWERED:
         schema = schemas[answer_type.__name__]
         schema["required"] = list(schema["properties"])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -24,16 +24,23 @@ from crawldedup.reading.carried import values_in
 from crawldedup.reading.reader import PageReader, ReadPage
 from crawldedup.reading.volatile import NOTHING, Known
 from crawldedup.recent import put_last
-from crawldedup.wire import from_weights, plain, to_weights
+from crawldedup.verdict import MainText
+from crawldedup.wire import from_plain, from_weights, plain, to_weights
 from crawldedup.workers.program import valid
 
-ReadingTask = Literal["read", "show"]
+if TYPE_CHECKING:
+    from crawldedup.index.explain import Comparison
+
+ReadingTask = Literal["read", "text", "show"]
 Task = ReadingTask | Literal["compare"]
 
 HANDLER: Final = "crawldedup.workers.reading:reader"
 
 _SECRET: Final = os.urandom(16)
 _CACHED_PAGES: Final = 10_000  # some 3 KB each
+# Pages that were read with their texts: 32 MB at most.
+_CACHED_TEXTS: Final = 1_000
+_LARGEST_CACHED_TEXT: Final = 32_000
 _LONG_TEXT: Final = 50_000
 
 
@@ -62,7 +69,8 @@ def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING)
     """Return the message that gives a worker a task.
 
     Args:
-        task: "read" one page, "show" it (with its text and marks), or "compare" two.
+        task: "read" one page, read it with its main "text" for users, "show" it (with its text and
+            marks), or "compare" two.
         pages: The one page or the two.
         key: The key of the index.
         known: The numbers to leave out of the page: those known to change with every load.
@@ -76,7 +84,7 @@ def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING)
 
 
 def timed_read_of(answer: bytes) -> TimedRead:
-    """Return what a worker answered to "read" or "show". Raises ValueError for nonsense."""
+    """Return what a worker answered about one page. Raises ValueError for nonsense."""
     timed = _answers.decode(answer)
     check_fingerprint(timed.read.fingerprint)
     return timed
@@ -90,28 +98,11 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     """
     options = Options.from_values(setup)
     page_reader = PageReader(options)
-    last: dict[bytes, msgspec.Raw] = {}
     with suppress(Exception):
         page_reader.read_page(
             Page("", html="<p>The first page pays for the imports of the extractor.")
         )
-
-    def read(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
-        begun = perf_counter()
-        area = area_of(options.content, page.url)
-        ignored = ignored_at(options.ignore_marks, page.url)
-        digest = content_digest(
-            *(page.html, page.text, page.title, page.encoding),
-            *(area, ignored, key.id, known, known and page.url, values_in(page.url)),
-        )
-        packed = last.get(digest)
-        if packed is None:
-            result = page_reader.read_page(page, key, known)
-            marks = None if result.marks is None else brief(result.marks)
-            packed = msgspec.Raw(_packed.encode(replace(result, text=None, marks=marks)))
-            if not result.by_url:
-                put_last(last, digest, packed, _CACHED_PAGES)
-        return packed, perf_counter() - begun
+    last_pages = _LastPages(options, page_reader)
 
     def show(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         result = page_reader.show_page(page, key, known)
@@ -132,9 +123,58 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
             return compare_pages(pages[0], pages[1], key)
         if message["task"] == "show":
             return show(pages[0], key, message["known"])
-        return read(pages[0], key, message["known"])
+        with_text = message["task"] == "text"
+        return last_pages.read(pages[0], key, message["known"], with_text=with_text)
 
     return answer
+
+
+class _LastPages:
+    """Reads pages, and keeps what was read of the last ones, by their bytes."""
+
+    def __init__(self, options: Options, reader: PageReader) -> None:
+        self._options = options
+        self._reader = reader
+        self._last: dict[bytes, msgspec.Raw] = {}
+        self._last_with_text: dict[bytes, msgspec.Raw] = {}
+
+    def read(
+        self, page: Page, key: Key, known: Known, *, with_text: bool
+    ) -> tuple[msgspec.Raw, float]:
+        """Return what was read of a page, packed, and the seconds that it took."""
+        begun = perf_counter()
+        area = area_of(self._options.content, page.url)
+        ignored = ignored_at(self._options.ignore_marks, page.url)
+        digest = content_digest(
+            *(page.html, page.text, page.title, page.encoding),
+            *(area, ignored, key.id, known, known and page.url, values_in(page.url)),
+        )
+        packed = (self._last_with_text if with_text else self._last).get(digest)
+        if packed is None:
+            result = self._reader.read_page(page, key, known, with_text=with_text)
+            content = _packed.encode(_brief_of(result))
+            packed = msgspec.Raw(content)
+            if not with_text and not result.by_url:
+                put_last(self._last, digest, packed, _CACHED_PAGES)
+            elif not result.by_url and len(content) <= _LARGEST_CACHED_TEXT:
+                put_last(self._last_with_text, digest, packed, _CACHED_TEXTS)
+        return packed, perf_counter() - begun
+
+
+def _brief_of(read: ReadPage) -> ReadPage:
+    """Return a page that was read as it crosses to the other process."""
+    marks = None if read.marks is None else brief(read.marks)
+    main = read.main
+    if main is not None:
+        main = MainText(valid(main.text), None if main.name is None else valid(main.name))
+    return replace(read, text=None, marks=marks, main=main)
+
+
+def comparison_of(answer: bytes) -> "Comparison":
+    """Return what a worker answered to "compare". Raises ValueError for nonsense."""
+    from crawldedup.index.explain import Comparison
+
+    return from_plain(Comparison, msgspec.msgpack.decode(answer))
 
 
 def content_digest(*values: object) -> bytes:

@@ -12,9 +12,10 @@ from crawlee.crawlers import ParselCrawler
 from crawlee.storage_clients import MemoryStorageClient
 from crawlee.storages import RequestQueue
 
-from crawldedup import Kind
+from crawldedup import Kind, MainText
 from crawldedup.crawlee import DedupHook, is_duplicate
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
+from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.stores.sqlite.store import SqliteStore
 from tests.docs.pages import blocks
 from tests.scrapy_plugin.website import Answer, Site, article
@@ -81,6 +82,37 @@ def test_pages_that_a_script_fills_reach_the_handler_with_one_warning(
     assert dedup.counts == {"shell": 3}
     warnings = [record.getMessage() for record in caplog.records if record.name == "crawldedup"]
     assert len([text for text in warnings if "give 127.0.0.1 a browser" in text]) == 1
+
+
+def test_a_handler_gets_the_text_and_the_queue_does_not() -> None:
+    async def run(**options: Any) -> dict[str, MainText | None]:
+        texts = {}
+        async with DedupHook(**options) as dedup:
+            client = MemoryStorageClient()
+            crawler = ParselCrawler(
+                storage_client=client,
+                request_manager=await RequestQueue.open(alias=uuid4().hex, storage_client=client),
+                configure_logging=False,
+            )
+            crawler.post_navigation_hook(dedup)
+
+            @crawler.router.default_handler
+            async def handle(context: Any) -> None:
+                texts[context.request.url.removeprefix(site.url)] = dedup.text_of(context)
+                assert {"text", "name"}.isdisjoint(context.request.user_data["crawldedup"])
+
+            await crawler.run([f"{site.url}/1", f"{site.url}/2"], purge_request_queue=False)
+            assert not dedup._texts
+        return texts
+
+    with Site(PAGES) as site:
+        texts, without = asyncio.run(run(text=True)), asyncio.run(run())
+    assert without == {"/1": None, "/2": None}
+    for number in (1, 2):
+        main = texts[f"/{number}"]
+        assert main is not None
+        read = extract_page(article(number).body, "utf-8", get_extractor("blocks"), min_words=20)
+        assert (main.name, main.text) == ("Article", read.main)
 
 
 def test_dropped_duplicates_do_not_reach_the_handler() -> None:

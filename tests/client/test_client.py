@@ -64,6 +64,12 @@ def test_answers_are_those_of_a_deduplicator(url: str) -> None:
         ):
             ours, theirs = (each.check("https://b.example/1", **page) for each in (client, dedup))
             assert told(ours) == told(theirs)
+            read, expected = (
+                each.check_with_text("https://b.example/1", **page) for each in (client, dedup)
+            )
+            assert told(read.verdict) == told(expected.verdict)
+            assert (read.text, read.name) == (expected.text, expected.name)
+            assert read.text
         for page in ({"text": TIDES}, {"html": known}):
             assert client.find(**page) == dedup.find(**page)
             assert client.explain("https://b.example/2", **page) == dedup.explain(
@@ -87,6 +93,8 @@ def test_the_asynchronous_one_does_the_same(url: str) -> None:
                 map(told, Deduplicator(paragraphs="mark").check_many(PAGES))
             )
             assert (await client.check("https://c.example/7", text=story(7))).kind == "new"
+            checked = await client.check_with_text("https://c.example/7", text=story(7))
+            assert (checked.verdict.kind, checked.text) == ("revisit", story(7))
             assert (await client.find(text=story(7)))[0].url == "https://c.example/7"
             assert (await client.explain("x", text=story(7))).verdict.is_duplicate
             assert await client.forget("https://c.example/7") == 1

@@ -73,6 +73,20 @@ def test_results_come_with_their_verdicts(stream: bool) -> None:
     assert sorted([came["/1"], came["/copy"]]) == [False, True]
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_a_result_has_its_text_if_it_is_asked_for(text: bool) -> None:
+    async def run() -> Any:
+        async with DedupResults(text=text) as dedup:
+            result = crawl4ai.CrawlResult(
+                url="https://a.example/1", html=article(1).body.decode(), success=True
+            )
+            await dedup.mark(result)
+            return result.metadata["crawldedup"]
+
+    mark = asyncio.run(run())
+    assert (mark.get("name"), "text" in mark) == (("Article", True) if text else (None, False))
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("action", ["mark", "drop"])
 def test_links_of_dropped_duplicates_are_not_followed(action: str, stream: bool) -> None:

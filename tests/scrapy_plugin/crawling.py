@@ -100,6 +100,7 @@ _SPIDER: Final[dict[str, Any]] = {
     "items": [],  # scraped before the first page
     "follow": {},  # from a page to the page that it links to
     "again": [],  # pages that their callback requests a second time
+    "add_text": False,  # write texts into items
     "close_at": "",  # the page at which the spider ends the crawl
 }
 

@@ -87,7 +87,11 @@ class FakeDedup:
         return SimpleNamespace(pages=len(self.seen), bytes=0)
 
     async def judge(
-        self, page: Page, prepare: Callable[[Page, ReadPage], Page] = lambda page, _: page
+        self,
+        page: Page,
+        prepare: Callable[[Page, ReadPage], Page] = lambda page, _: page,
+        *,
+        with_text: bool = False,
     ) -> Judged:
         text = page.text or (
             page.html if isinstance(page.html, str) else (page.html or b"").decode()

@@ -15,7 +15,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from twisted.python.failure import Failure
 
-from crawldedup import Verdict, add_verdict
+from crawldedup import Verdict, add_text, add_verdict
 from crawldedup.scrapy_plugin import signals
 
 SETTINGS: dict[str, Any] = {
@@ -82,6 +82,8 @@ class PageSpider(Spider):
         item = {"url": shown}
         if self.settings.get("CRAWLDEDUP_ITEM_FIELDS"):
             item["body"] = " ".join(response.css("p::text").getall())
+        if self.settings.getbool("CRAWLDEDUP_TEXT") or self.task["add_text"]:
+            add_text(item, response)
         yield add_verdict(item, response)
         if shown in self.task["again"] and "again" not in response.meta:
             assert response.request is not None

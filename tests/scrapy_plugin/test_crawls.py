@@ -447,6 +447,30 @@ def test_a_crawl_may_load_some_pages_with_numbers_twice(crawl: Crawler) -> None:
     assert result.passed == paths
 
 
+@pytest.mark.parametrize("action", ["drop", "drop-items", "mark"])
+def test_the_item_of_the_start_page_comes_once_and_its_links_are_followed_each_time(
+    crawl: Crawler, action: str
+) -> None:
+    # As every page does, "/" links to itself as well.
+    follow = {"/": "/a", "/a": "/"}
+    with Site({"/": article(9), "/a": article(1)}) as site:
+        result = crawl(site, ["/"], follow=follow, CRAWLDEDUP_ACTION=action)
+    assert result.passed == ["/", "/a", "/"]
+    assert result.items == (["/", "/a", "/"] if action == "mark" else ["/", "/a"])
+    assert result.counts["unchanged"] == 1
+    marked = [["/", ["crawldedup:unchanged"]]] if action == "mark" else []
+    assert result.report["flags"] == marked
+
+
+def test_a_start_page_comes_again_if_it_has_changed_or_is_asked_for_again(crawl: Crawler) -> None:
+    with Site({"/": article(9), "/a": article(1)}) as site:
+        site.actions["/a"] = lambda: site.pages.update({"/": article(10)})
+        changed = crawl(site, ["/"], follow={"/": "/a", "/a": "/"})
+        again = crawl(site, ["/"], again=["/"])
+    assert changed.items == ["/", "/a", "/"]
+    assert again.items == ["/", "/"]
+
+
 def test_at_a_wall_the_crawl_ends(crawl: Crawler) -> None:
     pages, first_login, suspected = [f"/{number}" for number in range(90)], 10, 70
     with Site({path: article(number + 1, words=60) for number, path in enumerate(pages)}) as site:

@@ -91,7 +91,7 @@ def test_what_was_asked_for_by_name_does_not_wait(
 
 def test_pages_that_are_not_checked_wait_from_the_first_on() -> None:
     crawler: Any = FakeCrawler()
-    postpone = PostponeMiddleware(crawler, deny=(regex.compile("/login"),))
+    postpone = PostponeMiddleware(crawler, unchecked_urls=(regex.compile("/login"),))
     assert waits(postpone, Request("http://a/login?to=1")) == [-3]
     assert waits(postpone, Request("http://a/topic?id=1")) == []
 

@@ -73,9 +73,9 @@ def test_requests_decide_whether_their_answers_are_checked(
     options: dict[str, Any], reason: str | None
 ) -> None:
     """Which counts more than patterns of URLs that are denied."""
-    deny = check_patterns("DENY", ["/news/", "a=1$"])
-    assert reason_to_skip(Request(URL, **options), html(), deny) == reason
-    assert reason_to_skip(Request(URL, **options), html(), deny[:1]) == (
+    unchecked = check_patterns("UNCHECKED_URLS", ["/news/", "a=1$"])
+    assert reason_to_skip(Request(URL, **options), html(), unchecked) == reason
+    assert reason_to_skip(Request(URL, **options), html(), unchecked[:1]) == (
         None if reason == "url" else reason
     )
 

@@ -54,9 +54,9 @@ def test_defaults() -> None:
         ("IGNORE_MARKS", '{"news.example": ["picture"]}', {"news.example": ["picture"]}),
         ("TRUSTED_SITES", "www.e.com, https://e.org/a", frozenset({"e.com", "e.org"})),
         ("ITEM_FIELDS", "title, body", ("title", "body")),
-        ("DENY", r"/(a|b),\d{1,2}", (regex.compile(r"/(a|b),\d{1,2}"),)),
+        ("UNCHECKED_URLS", r"/(a|b),\d{1,2}", (regex.compile(r"/(a|b),\d{1,2}"),)),
         (
-            "DENY",
+            "UNCHECKED_URLS",
             ["x", re.compile("Y", re.IGNORECASE)],
             (regex.compile("x"), regex.compile("Y", regex.I)),
         ),
@@ -79,7 +79,7 @@ REFUSED: dict[str, list[object]] = {
     "REMEMBER": ["seldom"],
     "REVISIT_SIMILARITY": [0.5],
     "PARAGRAPHS": ["half", 1],
-    "DENY": [7, ""],
+    "UNCHECKED_URLS": [7, ""],
     "ITEM_FIELDS": [[], {"body"}],
     "STORE": ["rdis://localhost"],
     "NAMESPACE": ["a b"],
@@ -100,10 +100,17 @@ def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, given: object
     ("settings", "message"),
     [
         ({"CRAWLDEDUP_SIMILARITY": "nan"}, "CRAWLDEDUP_SIMILARITY is nan; it must be "),
-        ({"CRAWLDEDUP_DENY": ["ok", "(page"]}, r"CRAWLDEDUP_DENY is '\(page'; .*missing \)"),
+        (
+            {"CRAWLDEDUP_UNCHECKED_URLS": ["ok", "(page"]},
+            r"CRAWLDEDUP_UNCHECKED_URLS is '\(page'; .*missing \)",
+        ),
         (
             {"CRAWLDEDUP_SIMILARTY": 1},
             "CRAWLDEDUP_SIMILARTY is not .* did you mean 'CRAWLDEDUP_SIMILARITY'",
+        ),
+        (
+            {"CRAWLDEDUP_DENY": "/login"},
+            "CRAWLDEDUP_DENY is called CRAWLDEDUP_UNCHECKED_URLS now: its pages are .* delivered",
         ),
         ({"CRAWLDEDUP_REPORT": "report.pdf"}, "CRAWLDEDUP_REPORT.*must end with one of .html"),
         (
@@ -149,7 +156,7 @@ def test_a_plugin_that_is_switched_off_reads_nothing_else() -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("otherwise", [True, False])
 def test_a_search_without_end_is_given_up(otherwise: bool) -> None:
-    (slow,) = check_patterns("DENY", ["(a|aa)+$"])
+    (slow,) = check_patterns("UNCHECKED_URLS", ["(a|aa)+$"])
     assert matches(slow, f"https://e.com/{'a' * 5000}b", otherwise=otherwise) is otherwise
 
 

@@ -51,6 +51,25 @@ def test_a_copy_is_found_however_its_page_is_sent(service: Service) -> None:
     assert service.check("https://a.example/tides", text=text)["kind"] == "revisit"
 
 
+def test_the_text_of_a_page_comes_with_its_verdict_if_it_is_asked_for(service: Service) -> None:
+    html = f"<title>A Ferry | News</title><h1>A Ferry</h1><p>{story(900)}</p>"
+    without = service.post("/v1/check", {"url": "https://text.example/1", "html": html}).json()
+    assert {"text", "name"}.isdisjoint(without)
+    shown = service.post("/v1/check?with=text", {"url": "https://text.example/2", "html": html})
+    raw = service.http.post(
+        "/v1/check",
+        params={"url": "https://text.example/3", "with": "text"},
+        content=html.encode(),
+        headers={"content-type": "text/html"},
+    )
+    for answer in (shown.json(), raw.json()):
+        assert (answer["kind"], answer["name"]) == ("exact_duplicate", "A Ferry")
+        assert answer["text"] == f"A Ferry\n{story(900)}"
+    refused = service.post("/v1/check?with=links", {"url": "u", "html": html})
+    assert refused.status_code == 400
+    assert "with is 'links'; it must be text" in refused.text
+
+
 def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: Service) -> None:
     forms = [{"text": story(101)}, {"html": story(101)}, {"html": ""}, {"html": f"<b>{story(101)}"}]
     pages = [{"url": f"https://e.example/{number}", **page} for number, page in enumerate(forms)]

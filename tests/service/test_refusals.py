@@ -322,7 +322,7 @@ def test_a_body_is_refused_before_all_of_it_is_decoded(shape: str) -> None:
     kinds = {"/v1/check": CheckedPage, "/v1/check/batch": CheckedPages, "/v1/find": SentPage}
 
     def take() -> None:
-        sent = sent_in({"headers": [], "query_string": b""}, body, kinds.get(path, KnownPage))
+        sent = sent_in({"headers": [], "query_string": b""}, body, kinds.get(path, KnownPage), {})
         sent.name()
 
     tracemalloc.start()

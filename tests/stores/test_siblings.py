@@ -491,6 +491,9 @@ class TestLearning:
             question = replace(marked(query(page, A), each), revisit_rule=revisit_rule(page, 0.75))
             answer = checked(store, question)
             assert answer.changed == (number == 2)
+        # The answer has those of the earlier visit.
+        assert answer.record is not None
+        assert answer.record.marks == shown[1]
         assert kept(store, A).marks == shown[2]
         assert kept(store, A).copies == 0
 

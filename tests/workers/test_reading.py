@@ -8,8 +8,9 @@ from crawldedup.key import NO_KEY
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
-from crawldedup.workers.reading import reader, request, timed_read_of
+from crawldedup.workers.reading import ReadingTask, reader, request, timed_read_of
 
+TASKS: tuple[ReadingTask, ...] = ("read", "text")
 WORDS = " ".join(f"word{number}" for number in range(100))
 HTML = (
     "<html><head><title>{title}</title></head><body><main><h1>{title}</h1>"
@@ -42,3 +43,19 @@ def test_equal_pages_of_two_hosts_are_read_as_each_host_says() -> None:
     assert first.fingerprint.marks == last.fingerprint.marks != muted.fingerprint.marks
     assert muted.marks is not None
     assert muted.marks.pictures == ()
+
+
+def test_a_text_crosses_only_if_it_is_asked_for() -> None:
+    answer = reader(Options().index_values())
+    pages = [Page("https://e.com/1", html=HTML.format(title="A Ferry \ud800"))]
+    # A page that was read before is answered from what is kept of it.
+    packed = {
+        task: [msgspec.msgpack.encode(answer(request(task, pages, NO_KEY))) for _ in range(2)]
+        for task in TASKS
+    }
+    assert all(b"word99" not in each for each in packed["read"])
+    for each in packed["text"]:
+        main = timed_read_of(each).read.main
+        assert main is not None
+        assert (main.name, main.text) == ("A Ferry ?", f"A Ferry ?\n{WORDS}")
+    assert timed_read_of(packed["read"][0]).read.main is None

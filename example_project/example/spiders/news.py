@@ -16,7 +16,7 @@ class NewsSpider(SiteSpider):
     name = "news"
     custom_settings = {
         # Check no page: this expression is found in every URL.
-        "CRAWLDEDUP_DENY": ".",
+        "CRAWLDEDUP_UNCHECKED_URLS": ".",
         "CRAWLDEDUP_ITEM_FIELDS": ["body"],
     }
 

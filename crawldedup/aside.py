@@ -1,0 +1,148 @@
+"""Files of items that were set aside: JSON lines, each packed by itself, so that a process that is
+killed loses none of those before.
+"""
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from crawldedup.checks import refused, string
+from crawldedup.verdict import Kind, Verdict
+
+EVIDENCE: Final = ("exact_duplicate", "near_duplicate", "unchanged", "partial")
+"""Why an item was dropped: its page or its text is a copy, is as it was, or has few new words."""
+
+FORMAT: Final = "crawldedup_aside"
+VERSION: Final = 1
+SUFFIX: Final = ".gz"
+_LEVEL: Final = 6
+_MAGIC: Final = b"\x1f\x8b\x08"
+_CHUNK_BYTES: Final = 1 << 16
+_GZIP: Final = 31  # zlib's number for the form of gzip
+
+
+def check_path(name: str, value: object) -> str:
+    """Return the path of a file of items. Raises ConfigurationError, which begins with `name`."""
+    path = string(name, value)
+    if not path.endswith(SUFFIX):
+        raise refused(name, value, 'a file whose name ends with .gz, such as "aside.jl.gz"')
+    return path
+
+
+def evidence_of(verdict: Verdict) -> str:
+    """Return why an item with this verdict was dropped: one of `EVIDENCE`."""
+    if verdict.is_duplicate:
+        return str(verdict.kind)
+    return "unchanged" if verdict.kind is Kind.REVISIT else "partial"
+
+
+class AsideFile:
+    """Appends to a file. Several processes may do so at the same time.
+
+    Raises:
+        OSError: The file cannot be opened or written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+
+    def put(self, record: str) -> None:
+        """Append a record of JSON. It is in the file when this returns."""
+        packed = gzip.compress(f"{record}\n".encode("ascii"), _LEVEL, mtime=0)
+        written = os.write(self._file, packed)
+        if written < len(packed):
+            raise OSError(f"only {written} of {len(packed)} bytes could be written")
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """An item that was set aside."""
+
+    item: dict[str, Any]  #: The fields of the item.
+    url: str  #: The URL of its page, or its own.
+    evidence: str  #: Why it was dropped.
+    cluster: str | None  #: The URL of the page, or the item, that it was dropped for.
+    similarity: float | None  #: How similar the two are.
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Aside":
+        """Return the item of a record. Raises ValueError for another thing."""
+        verdict, item = record.get("verdict"), record.get("item")
+        is_ours = record.get(FORMAT) == VERSION
+        if not is_ours or not isinstance(verdict, dict) or not isinstance(item, dict):
+            raise ValueError("this is no item that was set aside")
+        return cls(
+            item=item,
+            url=str(verdict.get("url") or ""),
+            evidence=str(record.get("evidence")),
+            cluster=record.get("cluster"),
+            similarity=verdict.get("similarity"),
+        )
+
+
+def items_in(path: Path) -> Iterator[Aside | None]:
+    """Yield the items of a file in their order, and None for each part that cannot be read.
+
+    A process that was killed, or a full disk, may have left half of a record between others.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with path.open("rb") as file:
+        for content in _members(file):
+            if content is None:
+                yield None
+                continue
+            try:
+                yield Aside.from_record(json.loads(content))
+            except (ValueError, AttributeError):
+                yield None
+
+
+def _members(file: BinaryIO) -> Iterator[bytes | None]:
+    """Yield what was packed together, and None for what is broken."""
+    size = os.fstat(file.fileno()).st_size
+    start = 0
+    while start < size:
+        content, end = _member_at(file, start)
+        yield content
+        start = end if content is not None else _next_start(file, start + 1, size)
+
+
+def _member_at(file: BinaryIO, start: int) -> tuple[bytes | None, int]:
+    """Return what is packed from a place on, and where that ends; None if it is broken."""
+    file.seek(start)
+    unpacker = zlib.decompressobj(_GZIP)
+    parts = []
+    try:
+        while not unpacker.eof:
+            chunk = file.read(_CHUNK_BYTES)
+            if not chunk:
+                return None, start
+            parts.append(unpacker.decompress(chunk))
+    except zlib.error:
+        return None, start
+    return b"".join(parts), file.tell() - len(unpacker.unused_data)
+
+
+def _next_start(file: BinaryIO, start: int, size: int) -> int:
+    """Return where the next packed record may begin; the size of the file if nowhere."""
+    file.seek(start)
+    before = b""
+    place = start
+    while chunk := file.read(_CHUNK_BYTES):
+        found = (before + chunk).find(_MAGIC)
+        if found >= 0:
+            return place - len(before) + found
+        place += len(chunk)
+        before = chunk[-len(_MAGIC) + 1 :]
+    return size

@@ -1,0 +1,35 @@
+"""Find the name of a page as it is written there: marks have it in lower case, without its
+punctuation.
+"""
+
+from collections.abc import Iterator
+
+from crawldedup.marks.values import ShownMarks
+from crawldedup.reading import mark_words
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.mark_words import name_of, words_of
+from crawldedup.reading.marks import LONGEST_HEADING, LONGEST_TITLE, headings_of
+
+
+def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
+    """Return what a page is called, at most 500 characters of it; None if it has no name.
+
+    Args:
+        page: The page.
+        marks: The marks of the page. Without a name in them, the title of the page is its name.
+    """
+    wanted = marks.name if marks is not None else ""
+    if wanted:
+        for name in _names(page):
+            if words_of(name) == wanted:
+                return name.strip()
+    return page.name[:LONGEST_TITLE] or None
+
+
+def _names(page: HtmlPage) -> Iterator[str]:
+    """Yield what may be the name of a page, as `read_marks` has it before it takes its words."""
+    for heading in headings_of(page.blocks):
+        yield name_of(heading.text[:LONGEST_HEADING])
+    yield name_of(page.name[:LONGEST_HEADING])
+    title = mark_words.VERSION.sub("", name_of(page.title[:LONGEST_TITLE]))
+    yield from mark_words.SEPARATOR.split(title)

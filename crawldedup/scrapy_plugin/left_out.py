@@ -1,0 +1,34 @@
+"""Tell which lines of a site are not compared, since they change with every load."""
+
+import logging
+from collections.abc import Iterable
+from typing import Final
+
+from scrapy.crawler import Crawler
+
+from crawldedup.reading.volatile import shape_of
+from crawldedup.scrapy_plugin.crawl_journal import CrawlJournal
+from crawldedup.scrapy_plugin.signals import say
+from crawldedup.text import printable
+
+_MOST_KINDS: Final = 200
+
+
+class LeftOutLines:
+    """Tells of each kind of line once, and of 200 kinds at most."""
+
+    def __init__(self, crawler: Crawler, journal: CrawlJournal) -> None:
+        self._crawler = crawler
+        self._journal = journal
+        self._told: set[tuple[str, str]] = set()  # Kinds of lines, by site.
+
+    def tell(self, site: str, lines: Iterable[str]) -> None:
+        """Tell of those of a page that are of a new kind."""
+        for line in lines:
+            kind = (site, shape_of(line))
+            if kind in self._told or len(self._told) >= _MOST_KINDS:
+                continue
+            self._told.add(kind)
+            what = f"leaves out on {site} what always changes: {printable(line)!r}"
+            say(self._crawler, logging.INFO, what)
+            self._journal.put({"volatile": f"{site}: {printable(line)}"})

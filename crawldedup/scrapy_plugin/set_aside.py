@@ -1,0 +1,68 @@
+"""Keep the items that a crawl drops in a file, from which `crawldedup restore` brings them back."""
+
+import logging
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy.crawler import Crawler
+from scrapy.utils.serialize import ScrapyJSONEncoder
+
+from crawldedup import wire
+from crawldedup.aside import FORMAT, VERSION, AsideFile, evidence_of
+from crawldedup.scrapy_plugin.signals import count, say
+from crawldedup.verdict import Verdict
+
+
+class SetAside:
+    """Sets items aside. An item that cannot be set aside is not to be dropped.
+
+    The file is opened with the first item.
+
+    Args:
+        crawler: The crawler.
+        path: The file to append to. Crawls may share it.
+    """
+
+    def __init__(self, crawler: Crawler, path: str) -> None:
+        self._crawler = crawler
+        self._path = path
+        self._encoder = ScrapyJSONEncoder()
+        self._file: AsideFile | None = None
+        self._has_complained = False
+
+    def put(self, item: Any, verdict: Verdict) -> bool:
+        """Set an item aside, and return whether that has worked."""
+        try:
+            record = self._record_of(item, verdict)
+            if self._file is None:
+                self._file = AsideFile(self._path)
+            self._file.put(record)
+        # The classes of items and of their values are the user's, and may raise anything.
+        except Exception as error:
+            self._complain(error)
+            return False
+        count(self._crawler, "set_aside")
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _record_of(self, item: Any, verdict: Verdict) -> str:
+        record = {
+            FORMAT: VERSION,
+            "evidence": evidence_of(verdict),
+            "cluster": verdict.original,
+            "verdict": wire.plain(verdict),
+            "item": ItemAdapter(item).asdict(),
+        }
+        return str(self._encoder.encode(record))
+
+    def _complain(self, error: Exception) -> None:
+        count(self._crawler, "set_aside/failed")
+        if not self._has_complained:
+            self._has_complained = True
+            message = f"cannot set an item aside in {self._path}, and delivers it: {error}"
+            say(self._crawler, logging.WARNING, f"{message} (further ones are only counted)")

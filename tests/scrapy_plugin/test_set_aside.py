@@ -1,0 +1,75 @@
+"""Items that a crawl drops are kept in a file, and come back from it as they were."""
+
+import json
+from pathlib import Path
+
+import pytest
+from scrapy.exporters import JsonLinesItemExporter
+
+from crawldedup.aside import items_in
+from crawldedup.cli import main
+from tests.scrapy_plugin.conftest import Crawler
+from tests.scrapy_plugin.website import Site
+
+PAGES = ["/a", "/a-copy", "/near/a", "/b"]
+
+
+def test_dropped_items_are_set_aside_and_restored_as_they_were(
+    crawl: Crawler, site: Site, tmp_path: Path
+) -> None:
+    path, restored = str(tmp_path / "aside.jl.gz"), tmp_path / "restored.jl"
+    options = {"CRAWLDEDUP_ACTION": "drop-items", "CRAWLDEDUP_SET_ASIDE": path}
+    result = crawl(site, PAGES, **options)
+    assert result.items == ["/a", "/b"]
+    assert result.counts["set_aside"] == result.counts["items_dropped"] == 2
+    exact, near = items_in(Path(path))
+    assert exact is not None
+    assert near is not None
+    assert (exact.evidence, near.evidence) == ("exact_duplicate", "near_duplicate")
+    assert exact.url == f"{site.url}/a-copy"
+    assert exact.cluster == near.cluster == f"{site.url}/a"
+    # As the same crawl delivers them that marks them only.
+    marked = crawl(site, PAGES, **{**options, "CRAWLDEDUP_ACTION": "mark"})
+    expected = [item for item in marked.report["kept"] if item["url"] in ("/a-copy", "/near/a")]
+    assert main(["restore", path, "-o", str(restored)]) == 0
+    items = [json.loads(line) for line in restored.read_text().splitlines()]
+    assert [item["url"] for item in items] == ["/a-copy", "/near/a"]
+    assert [item["dedup_kind"] for item in items] == [item["dedup_kind"] for item in expected]
+    with (tmp_path / "feed.jl").open("wb") as feed:
+        exporter = JsonLinesItemExporter(feed)
+        for item in items:
+            exporter.export_item(item)
+    assert restored.read_bytes() == (tmp_path / "feed.jl").read_bytes()
+    # A later crawl appends.
+    crawl(site, PAGES, **options)
+    assert len([*items_in(Path(path))]) == 4
+
+
+def test_items_that_the_pipeline_drops_are_set_aside_as_well(
+    crawl: Crawler, site: Site, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "aside.jl.gz")
+    options = {
+        "CRAWLDEDUP_UNCHECKED_URLS": ".",
+        "CRAWLDEDUP_ITEM_FIELDS": ["body"],
+        "CRAWLDEDUP_SET_ASIDE": path,
+    }
+    result = crawl(site, PAGES, **options)
+    assert result.items == ["/a", "/b"]
+    kept = [aside.item["url"] for aside in items_in(Path(path)) if aside is not None]
+    assert len(kept) == result.counts["set_aside"] == 2
+
+
+@pytest.mark.parametrize("by_pipeline", [False, True])
+def test_an_item_that_cannot_be_set_aside_is_delivered(
+    crawl: Crawler, site: Site, tmp_path: Path, by_pipeline: bool
+) -> None:
+    options = {"CRAWLDEDUP_ACTION": "drop-items"}
+    if by_pipeline:
+        options = {"CRAWLDEDUP_UNCHECKED_URLS": ".", "CRAWLDEDUP_ITEM_FIELDS": "body"}
+    path = str(tmp_path / "nowhere/aside.jl.gz")
+    result = crawl(site, PAGES, **options, CRAWLDEDUP_SET_ASIDE=path)
+    assert result.items == PAGES
+    assert result.counts["set_aside/failed"] == 2
+    (warning,) = result.errors
+    assert "cannot set an item aside" in warning

@@ -1,0 +1,115 @@
+"""The main text of a page comes to the callback, if the crawl asks for it, and nowhere else."""
+
+from typing import Any
+
+import pytest
+import scrapy
+from itemadapter import ItemAdapter
+from scrapy.http import HtmlResponse
+
+from crawldedup import add_text
+from crawldedup.errors import ConfigurationError
+from crawldedup.reading.extract import extract_page, get_extractor
+from crawldedup.scrapy_plugin.items import DropItemsMiddleware
+from tests.scrapy_plugin.conftest import Crawler
+from tests.scrapy_plugin.fakes import FakeCrawler
+from tests.scrapy_plugin.test_crawls import TOPICS, counting_site
+from tests.scrapy_plugin.test_items import MAKERS
+from tests.scrapy_plugin.website import Answer, Site, article
+
+BLOCKS = {"CRAWLDEDUP_EXTRACTOR": "blocks", "CRAWLDEDUP_ACTION": "mark"}
+
+
+def named(seed: int, title: str, heading: str) -> Answer:
+    """An article with a title of its own."""
+    page = article(seed)
+    body = page.body.replace(b"<title>Article<", f"<title>{title}<".encode())
+    return page._replace(body=body.replace(b"<h1>Article<", f"<h1>{heading}<".encode()))
+
+
+PAGES = {
+    "/a": named(31, "The Old Ferry | The Daily", "The Old Ferry"),
+    "/a-copy": named(31, "The Old Ferry | The Daily", "The Old Ferry"),
+    "/b": named(32, "Räder — The Daily", "Räder"),
+    "/notes.txt": Answer(b"all the words of a note " * 9, content_type="text/plain"),
+    "/short": Answer(b"<title>Closed</title><nav>Home</nav><p>Closed today.</p>"),
+    "/data.json": Answer(b'{"text": "some words"}', content_type="application/json"),
+}
+
+
+def main_text(page: Answer) -> str:
+    return extract_page(page.body, "utf-8", get_extractor("blocks"), min_words=20).main
+
+
+def test_items_get_the_text_that_was_compared_and_the_name(crawl: Crawler) -> None:
+    with Site(PAGES) as site:
+        result = crawl(site, list(PAGES), **BLOCKS, CRAWLDEDUP_TEXT=True)
+    items = {item["url"]: item for item in result.report["kept"]}
+    assert items.keys() == PAGES.keys()
+    for path, name in {
+        "/a": "The Old Ferry",
+        "/a-copy": "The Old Ferry",
+        "/b": "Räder",
+    }.items():
+        assert items[path]["text"] == main_text(PAGES[path])
+        assert items[path]["name"] == name
+    assert items["/a-copy"]["dedup_kind"] == "exact_duplicate"
+    assert items["/notes.txt"]["text"].startswith("all the words of a note all")
+    assert items["/short"]["text"] == "Closed today."
+    assert items["/short"]["name"] == "Closed"
+    # It was not checked.
+    assert (items["/data.json"]["text"], items["/data.json"]["name"]) == (None, None)
+    assert result.counts["checked"] == len(PAGES) - 1
+
+
+def test_without_the_setting_no_text_is_there_but_a_request_may_ask_for_it(crawl: Crawler) -> None:
+    asking: dict[str, Any] = {"url": "/b", "meta": {"crawldedup": {"text": True}}}
+    with Site(PAGES) as site:
+        result = crawl(site, ["/a", asking], **BLOCKS, add_text=True)
+    texts = {item["url"]: item["text"] for item in result.report["kept"]}
+    assert texts == {"/a": None, "/b": main_text(PAGES["/b"])}
+
+
+def test_a_line_that_changes_with_every_load_is_compared_no_more_and_comes_along(
+    crawl: Crawler,
+) -> None:
+    sessions = [
+        f"/{number}?sid=a1b2c3d{session}" for session in range(3) for number in range(TOPICS)
+    ]
+    with counting_site() as site:
+        result = crawl(site, sessions, CRAWLDEDUP_ACTION="mark", CRAWLDEDUP_TEXT=True)
+    assert result.counts["volatile"] >= TOPICS
+    texts = [item["text"] for item in result.report["kept"]]
+    assert len(texts) == len(sessions)
+    assert all("Who is online: " in text for text in texts)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_every_kind_of_item_takes_its_text(make: Any) -> None:
+    meta = {"crawldedup_text": "It leaves at noon.", "crawldedup_name": "Ferry"}
+    request = scrapy.Request("https://e.com/b", meta=meta)
+    response = HtmlResponse("https://e.com/b", request=request)
+    item = make(url="https://e.com/b", body="")
+    assert add_text(item, response, {"text": "body"}) is item
+    assert ItemAdapter(item)["body"] == "It leaves at noon."
+    assert add_text({}, response) == {"text": "It leaves at noon.", "name": "Ferry"}
+    assert add_text({}, HtmlResponse("https://e.com/b")) == {"text": None, "name": None}
+
+
+def test_a_wrong_part_or_field_is_explained() -> None:
+    with pytest.raises(ConfigurationError, match="there is no 'title' to write; there are text, n"):
+        add_text({}, None, {"title": "title"})
+    with pytest.raises(ConfigurationError, match=r"Item does not take its text .KeyError.*text"):
+        add_text(scrapy.Item(), None)
+
+
+def test_a_text_is_not_handed_on_with_the_meta_of_its_page() -> None:
+    middleware = DropItemsMiddleware(FakeCrawler())  # type: ignore[arg-type]
+    meta = {"crawldedup_text": "It leaves.", "crawldedup_name": "Ferry", "own": 1}
+    response = HtmlResponse("https://e.com/", request=scrapy.Request("https://e.com/", meta=meta))
+    assert response.request is not None
+    followed = response.follow("/next", meta=response.meta)
+    assert middleware.get_processed_request(followed, response).meta == {"own": 1}
+    # Its own request may be in use.
+    again = middleware.get_processed_request(response.request, response)
+    assert again.meta == response.meta == meta
