@@ -6,13 +6,13 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Se
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic, perf_counter
-from typing import Any, Final, NamedTuple, Self, TypeVar, Unpack
+from typing import Any, Final, Self, TypeVar, Unpack
 
 from crawldedup import checks
 from crawldedup.aio.access import StoreAccess, with_new_key
 from crawldedup.aio.heartbeats import Heartbeats
 from crawldedup.aio.judged import Judged, Timings
-from crawldedup.aio.questions import Questions, Reply, ignore_error
+from crawldedup.aio.questions import BegunPage, Questions, Reply, ignore_error
 from crawldedup.aio.renewal import EarlyPages, OutdatedPage
 from crawldedup.aio.streams import asynchronous
 from crawldedup.deduplicator import Deduplicator
@@ -46,13 +46,6 @@ _log: Final = logging.getLogger(__name__)
 
 _AHEAD: Final = 64  # The most pages that `check_many` takes from its iterable ahead of a verdict.
 _CLOSE_SECONDS: Final = 10.0
-
-
-class _BegunPage(NamedTuple):
-    """A page of `check_many`, and the task that reads it and puts its question."""
-
-    page: Page
-    task: asyncio.Task[asyncio.Future[Reply]]
 
 
 class AsyncDeduplicator:
@@ -277,7 +270,7 @@ class AsyncDeduplicator:
             CrawlDedupError: Without `on_error`, the error of the first page that gets no verdict.
                 It ends the iteration.
         """
-        begun_pages: asyncio.Queue[_BegunPage | None] = asyncio.Queue()
+        begun_pages: asyncio.Queue[BegunPage | None] = asyncio.Queue()
         room = asyncio.Semaphore(_AHEAD)
         tasks: set[asyncio.Task[Any]] = set()
 
@@ -289,7 +282,7 @@ class AsyncDeduplicator:
                     self._begin_after(previous, page, is_strict=on_error is None)
                 )
                 tasks.add(task)
-                begun_pages.put_nowait(_BegunPage(page, task))
+                begun_pages.put_nowait(BegunPage(page, task))
                 previous = task
 
         feeding = asyncio.create_task(feed())
@@ -313,7 +306,7 @@ class AsyncDeduplicator:
                 task.cancel()
                 task.add_done_callback(ignore_error)
 
-    async def _verdict_on(self, begun: _BegunPage) -> Verdict:
+    async def _verdict_on(self, begun: BegunPage) -> Verdict:
         try:
             reply = await begun.task
             return (await reply).verdict

@@ -29,6 +29,13 @@ class Reply(NamedTuple):
     seconds: float
 
 
+class BegunPage(NamedTuple):
+    """A page of `check_many`, and the task that reads it and puts its question."""
+
+    page: Page
+    task: asyncio.Task[asyncio.Future[Reply]]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
     """A page that waits for its verdict, the content read from it, and the future for the reply."""

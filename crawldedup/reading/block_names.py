@@ -63,6 +63,11 @@ _ARTICLE: Final = re.compile(
     r"content[-_]*(?:body|main|article|text)",
     re.IGNORECASE,
 )
+# A word of a class that calls an element an article: "node-article", "hentry", "type-post".
+_ARTICLE_WORD: Final = re.compile(
+    r"(?:^|\s)(?:(?:blog|content|h|news|node|single|type)[-_]?)?(?:article|entry|post|story)(?=\s|$)",
+    re.IGNORECASE,
+)
 _NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
 _READ: Final = 150  # characters of a class: a page may have megabytes of them
@@ -134,6 +139,14 @@ def class_of_noise(node: LexborNode) -> str:
     names = (node.attributes.get("class") or "")[:_READ]
     found = _NOISE.search(names) or _COMMENTS.search(names)
     return found[0].strip(" -_").lower() if found else names
+
+
+def is_called_article(node: LexborNode) -> bool:
+    """Return whether a word in the class of an element calls it an article, whatever others say.
+
+    "node node-article node-promoted" is an article on the front page of its site.
+    """
+    return _ARTICLE_WORD.search((node.attributes.get("class") or "")[:_READ]) is not None
 
 
 def is_foot_name(name: str) -> bool:

@@ -14,7 +14,13 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from crawldedup.reading.block_names import Label, class_of_noise, is_foot_name, label_of
+from crawldedup.reading.block_names import (
+    Label,
+    class_of_noise,
+    is_called_article,
+    is_foot_name,
+    label_of,
+)
 
 
 def tags(names: str) -> frozenset[str]:
@@ -108,6 +114,7 @@ _SHORT_NOISE: Final = 100
 # Times that what is called noise may be longer than the rest of the page, links left out.
 _BELIEVED: Final = 1.5
 _BELIEVED_IN_DOUBT: Final = 4.0
+_BELIEVED_OF_ARTICLE: Final = 0.5
 _LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
 _LEAST_TITLE: Final = 25  # letters of a link
 _LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
@@ -249,7 +256,10 @@ def _content_among(left_out: Sequence[LeftOut], rest: int) -> frozenset[int]:
     for (tag, name, label), group in groups.items():
         is_foot = tag in _FEET or is_foot_name(name)
         is_doubtful = label == Label.HIDDEN or (is_foot and rest >= _ENOUGH)
+        is_article = len(group) == 1 and is_called_article(group[0].node)
         times = _BELIEVED_IN_DOUBT if is_doubtful else _BELIEVED
+        if is_article and label != Label.HIDDEN:
+            times = _BELIEVED_OF_ARTICLE
         most = max(rest * times, _LEAST_CONTENT)
         letters = sum([each.letters for each in group])
         if letters > most and sum([_letters_beside_links(each.node) for each in group]) > most:

@@ -463,3 +463,18 @@ def test_the_rest_of_a_page_holds_what_is_content_whatever_it_is_called() -> Non
     assert SENTENCES[0] in content_text(page)
     small = HtmlPage(f"<h1>A page</h1>{BODY}<footer><p>{NOTICE}</p></footer>")
     assert NOTICE not in content_text(small)
+
+
+@pytest.mark.parametrize(
+    "name", ["node node-article node-promoted", "hentry promo", "post sticky-promo"]
+)
+def test_a_word_beside_an_article_does_not_make_it_noise(name: str) -> None:
+    sidebar = "".join(f"<div class=box><p>{text}</p></div>" for text in OTHER)
+    article = "".join(f"<p>{text}</p>" for text in SENTENCES)
+    page = f"<div id=main><div class='{name}'>{article}</div></div>{sidebar}"
+    assert [text for text in SENTENCES if text not in text_of(page)] == []
+
+
+def test_what_is_small_beside_the_page_is_noise_although_it_is_called_an_article() -> None:
+    teaser = "<div class='post related-posts'><p>What else to read: the winter timetable.</p></div>"
+    assert "What else" not in text_of(f"<h1>By ferry</h1>{BODY}{teaser}", "By ferry")

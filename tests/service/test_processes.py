@@ -98,7 +98,7 @@ def test_a_store_that_is_not_up_yet_is_waited_for(is_of_use: bool) -> None:
                 wait_until(lambda: service.process.poll() is not None)
                 assert (
                     service.process.returncode,
-                    "fingerprints of the profile" in service.log(),
+                    "distinguish (CRAWLDEDUP_DISTINGUISH" in service.log(),
                 ) == (2, True)
                 return
             wait_until(service.answers)
