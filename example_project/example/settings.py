@@ -5,17 +5,20 @@ SPIDER_MODULES = ["example.spiders"]
 
 ADDONS = {"crawldedup.Addon": 500}
 
-# Where pages are remembered. Without this line: in a private file for one crawl, or in JOBDIR if
-# there is one. Redis lets several crawlers share what they have seen, and later crawls know it,
-# too. CRAWLDEDUP_STORE = "sqlite:///seen-pages.sqlite" CRAWLDEDUP_STORE =
-# "redis://localhost:6379/0" CRAWLDEDUP_NAMESPACE = "news" CRAWLDEDUP_TTL = "30d"
+# Where pages are remembered. Without a store, that is a private file for one crawl, or JOBDIR if
+# there is one. A file keeps what was seen for later crawls; Redis lets several crawlers share it.
+# CRAWLDEDUP_STORE = "sqlite:///seen-pages.sqlite"
+# CRAWLDEDUP_STORE = "redis://localhost:6379/0"
+# CRAWLDEDUP_NAMESPACE = "news"
+# CRAWLDEDUP_TTL = "30d"
 
-# The share of the text (Jaccard similarity of word 3-shingles) from which on two pages are near
-# duplicates. CRAWLDEDUP_SIMILARITY = 0.9
+# How much text two near duplicates share (the Jaccard similarity of word 3-shingles).
+# CRAWLDEDUP_SIMILARITY = 0.9
 
 # "drop-items": the spider follows the links of duplicates, and their items are dropped. "drop": it
-# does not see them. "mark": nothing is dropped; response.meta["crawldedup_verdict"] tells what each
-# page is. CRAWLDEDUP_ACTION = "drop-items"
+# does not see them. "mark": nothing is dropped, and response.meta["crawldedup_verdict"] says what
+# each page is.
+# CRAWLDEDUP_ACTION = "drop-items"
 
 # "global": a page is compared with all pages. "site": only with pages of its own site.
 # CRAWLDEDUP_SCOPE = "global"
@@ -33,8 +36,10 @@ DEPTH_LIMIT = 12
 # CRAWLDEDUP_REPORT = "report.html"
 
 # Spidermon fails a crawl whose figures are wrong (pip install spidermon). The limits are in
-# example/monitors.py. EXTENSIONS = {"spidermon.contrib.scrapy.extensions.Spidermon": 500}
-# SPIDERMON_ENABLED = True SPIDERMON_SPIDER_CLOSE_MONITORS = ("example.monitors.CrawlMonitors",)
+# example/monitors.py.
+# EXTENSIONS = {"spidermon.contrib.scrapy.extensions.Spidermon": 500}
+# SPIDERMON_ENABLED = True
+# SPIDERMON_SPIDER_CLOSE_MONITORS = ("example.monitors.CrawlMonitors",)
 
 # Polite defaults for crawls of real sites.
 ROBOTSTXT_OBEY = True
