@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from drawing import add_text, new_svg, save_svg
+
 from crawldedup import Deduplicator, Kind, Verdict
 from crawldedup.demo.site import DemoSite
 
@@ -68,15 +70,7 @@ class Row:
 
 def draw(path: Path) -> None:
     """Draw the picture."""
-    svg = ElementTree.Element(
-        "svg",
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        width=f"{WIDTH}",
-        role="img",
-    )
-    ElementTree.SubElement(svg, "title").text = TITLE
-    ElementTree.SubElement(svg, "style").text = STYLE
+    svg = new_svg(TITLE, STYLE, WIDTH, HEIGHT)
     # Pages with a dark theme show the picture on white as well.
     ElementTree.SubElement(svg, "rect", width=f"{WIDTH}", height=f"{HEIGHT}", fill="#ffffff")
     add_text(svg, 16, 28, "What the crawl fetches", "head")
@@ -88,7 +82,7 @@ def draw(path: Path) -> None:
             add_text(svg, 16, top - 10, MONTH if is_month else STORY, "note")
         add_row(svg, row, top)
     ElementTree.indent(svg)
-    path.write_text(ElementTree.tostring(svg, encoding="unicode") + "\n", encoding="utf-8")
+    save_svg(svg, path)
 
 
 def rows() -> list[Row]:
@@ -113,12 +107,3 @@ def add_row(svg: ElementTree.Element, row: Row, top: int) -> None:
     place = {"x": "548", "y": f"{top}", "width": "304", "height": "32", "rx": "6"}
     ElementTree.SubElement(svg, "rect", place, **{"class": look})
     add_text(svg, 560, top + 21, row.words, "")
-
-
-def add_text(
-    svg: ElementTree.Element, left: int, base: int, words: str, look: str
-) -> ElementTree.Element:
-    """Add a line of text, and return it."""
-    text = ElementTree.SubElement(svg, "text", {"x": f"{left}", "y": f"{base}", "class": look})
-    text.text = words
-    return text

@@ -9,6 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from drawing import add_text, new_svg, save_svg
+
 from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS
 from crawldedup.index.queries import TABLES
 from crawldedup.search.decision import MAX_CANDIDATES
@@ -140,15 +142,7 @@ REASONS = (
 
 def draw(path: Path) -> None:
     """Draw the picture."""
-    svg = ElementTree.Element(
-        "svg",
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        width=f"{WIDTH}",
-        role="img",
-    )
-    ElementTree.SubElement(svg, "title").text = TITLE
-    ElementTree.SubElement(svg, "style").text = STYLE
+    svg = new_svg(TITLE, STYLE, WIDTH, HEIGHT)
     definitions = ElementTree.SubElement(svg, "defs")
     tip = ElementTree.SubElement(
         definitions,
@@ -175,7 +169,7 @@ def draw(path: Path) -> None:
     for reason, outcome in zip(REASONS, OUTCOMES, strict=True):
         add_text(svg, 350, outcome.center - 6, reason, "note side")
     ElementTree.indent(svg)
-    path.write_text(ElementTree.tostring(svg, encoding="unicode") + "\n", encoding="utf-8")
+    save_svg(svg, path)
 
 
 def ways() -> list[str]:
@@ -207,13 +201,6 @@ def add_rectangle(
     """Add a rectangle."""
     place = {"x": f"{left}", "y": f"{top}", "width": f"{width}", "height": f"{height}"}
     ElementTree.SubElement(svg, "rect", place, **look)
-
-
-def add_text(svg: ElementTree.Element, left: int, base: int, words: str, look: str = "") -> None:
-    """Add a line of text."""
-    ElementTree.SubElement(
-        svg, "text", {"x": f"{left}", "y": f"{base}", "class": look}
-    ).text = words
 
 
 def add_box(svg: ElementTree.Element, box: Box) -> None:

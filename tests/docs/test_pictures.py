@@ -2,10 +2,17 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.docs.pages import SITE, module_at
 
 
-def test_the_picture_of_the_problem_shows_the_verdicts_of_today(tmp_path: Path) -> None:
-    module_at(SITE / "images" / "problem.py").draw(tmp_path / "problem.svg")
-    drawn = (tmp_path / "problem.svg").read_text("utf-8")
-    assert drawn == (SITE / "images" / "problem.svg").read_text("utf-8")
+@pytest.mark.parametrize("name", ["problem", "way"])
+def test_a_picture_shows_the_verdicts_and_bounds_of_today(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Modules of pictures import each other, as beside the program that draws them.
+    monkeypatch.syspath_prepend(SITE / "images")
+    module_at(SITE / "images" / f"{name}.py").draw(tmp_path / f"{name}.svg")
+    drawn = (tmp_path / f"{name}.svg").read_text("utf-8")
+    assert drawn == (SITE / "images" / f"{name}.svg").read_text("utf-8")
