@@ -36,7 +36,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.scrapy_parts.crawl import Outcome, Task, run_crawl
-from benchmarks.scrapy_parts.site import Pages, choose_pages, documentation
+from benchmarks.scrapy_parts.site import Pages, add_page_options, choose_pages, documentation
 from benchmarks.shared.common import count, make_parser, make_table, progress, run
 from benchmarks.shared.crawling import CrawlError
 from benchmarks.shared.serving import serving_apart
@@ -119,12 +119,7 @@ def show(console: Console, given: argparse.Namespace, measured: Sequence[Round])
 
 def main(words: Sequence[str]) -> int:
     parser = make_parser(__doc__)
-    parser.add_argument(
-        "--html", type=Path, metavar="FOLDER", help="of HTML files (default: Debian documentation)"
-    )
-    parser.add_argument(
-        "--data", type=Path, metavar="FOLDER", help="where to keep the documentation (nowhere)"
-    )
+    add_page_options(parser)
     parser.add_argument("--pages", type=count, default=1_000, help="(1000)")
     parser.add_argument(
         "--repeat", type=count, default=3, metavar="N", help="rounds, of a crawl of each kind (3)"

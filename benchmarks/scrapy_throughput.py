@@ -37,7 +37,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.scrapy_parts.crawl import TICK_SECONDS, Outcome, Task, run_crawl
-from benchmarks.scrapy_parts.site import Pages, choose_pages, documentation
+from benchmarks.scrapy_parts.site import Pages, add_page_options, choose_pages, documentation
 from benchmarks.shared.common import count, make_parser, make_table, one_of, progress, run
 from benchmarks.shared.crawling import CrawlError
 from benchmarks.shared.serving import cpu_seconds, serving_apart
@@ -210,12 +210,7 @@ def setting(text: str) -> tuple[str, str]:
 
 def main(words: Sequence[str]) -> int:
     parser = make_parser(__doc__)
-    parser.add_argument(
-        "--html", type=Path, metavar="FOLDER", help="of HTML files (default: Debian documentation)"
-    )
-    parser.add_argument(
-        "--data", type=Path, metavar="FOLDER", help="where to keep the documentation (nowhere)"
-    )
+    add_page_options(parser)
     parser.add_argument("--generated", action="store_true", help="pages of random words")
     parser.add_argument("--pages", type=count, default=5_000)
     parser.add_argument(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +11,8 @@ from benchmarks.shared.serving import answer
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
     from collections.abc import Sequence
-    from pathlib import Path
 
     from benchmarks.shared.serving import Answering
 
@@ -28,6 +29,16 @@ PACKAGES: Final = (
 _VOCABULARY_WORDS: Final = 20_000
 _GENERATED_WORDS: Final = 300
 _WORDS_A_PARAGRAPH: Final = 60
+
+
+def add_page_options(parser: ArgumentParser) -> None:
+    """Add the options that say where the pages come from."""
+    parser.add_argument(
+        "--html", type=Path, metavar="FOLDER", help="of HTML files (default: Debian documentation)"
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="where to keep the documentation (nowhere)"
+    )
 
 
 def documentation(folder: Path) -> Path:
