@@ -254,12 +254,14 @@ def _content_among(left_out: Sequence[LeftOut], rest: int) -> frozenset[int]:
         groups[each.node.tag or "", class_of_noise(each.node), each.name].append(each)
     content: set[int] = set()
     for (tag, name, label), group in groups.items():
-        is_foot = tag in _FEET or is_foot_name(name)
-        is_doubtful = label == Label.HIDDEN or (is_foot and rest >= _ENOUGH)
-        is_article = len(group) == 1 and is_called_article(group[0].node)
-        times = _BELIEVED_IN_DOUBT if is_doubtful else _BELIEVED
-        if is_article and label != Label.HIDDEN:
+        if label == Label.HIDDEN:
+            times = _BELIEVED_IN_DOUBT
+        elif len(group) == 1 and is_called_article(group[0].node):
             times = _BELIEVED_OF_ARTICLE
+        elif rest >= _ENOUGH and (tag in _FEET or is_foot_name(name)):
+            times = _BELIEVED_IN_DOUBT
+        else:
+            times = _BELIEVED
         most = max(rest * times, _LEAST_CONTENT)
         letters = sum([each.letters for each in group])
         if letters > most and sum([_letters_beside_links(each.node) for each in group]) > most:

@@ -74,10 +74,10 @@ class PageText:
     """The text of a page, which can be encoded as UTF-8 whatever the page was.
 
     `main` is fingerprinted, with the `comments` behind it if they are most of what the page says.
-    `whole` is all that exact copies of a page share, and `core` what two
-    visits share while nothing of it changes. Both are None if `main` has as many words as were
-    asked for. `source` is the page. It is `unselected` if the area that was to be compared is not
-    on it. `name_line` is the name of the page, if the short `main` begins with it.
+    `whole` is all that exact copies of a page share, and `core` what two visits share while nothing
+    of it changes. Both are None if `main` has as many words as were asked for. `source` is the
+    page. It is `unselected` if the area that was to be compared is not on it. `name_line` is the
+    name of the page, if the short `main` begins with it.
     """
 
     main: str

@@ -12,6 +12,7 @@ from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.reading.block_names import Label, label_of, noise_word
 from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, Blocks, blocks_of
 from crawldedup.reading.html import HtmlPage, tidy
+from crawldedup.text import pluralize
 
 _LONGEST_EXCERPT: Final = 200
 _MOST_PARTS: Final = 20
@@ -96,6 +97,4 @@ def _reason(page: HtmlPage, blocks: Blocks, block: int) -> str:
 def in_words(omissions: tuple[Omission, ...]) -> Iterator[str]:
     """Yield what was left out, a reason a line: "41 lines in <footer>, 620 words"."""
     for each in omissions:
-        lines = "1 line" if each.lines == 1 else f"{each.lines:,} lines"
-        words = "1 word" if each.words == 1 else f"{each.words:,} words"
-        yield f"{lines} {each.reason}, {words}"
+        yield f"{pluralize(each.lines, 'line')} {each.reason}, {pluralize(each.words, 'word')}"
