@@ -26,6 +26,11 @@ def _word(words: str) -> re.Pattern[str]:
     return re.compile(rf"{before}(?:{words})(?:$|[\s_-])", re.IGNORECASE)
 
 
+def _part_of_id(words: str) -> re.Pattern[str]:
+    """Return a pattern for a word between the separators of an id."""
+    return re.compile(rf"(?:^|[_-])(?:{words})(?:$|[_-])", re.IGNORECASE)
+
+
 _NOISE: Final = _word(
     r"shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|breadcrumbs?|"
     r"cookie\w*|consent|banner|adverts?|advertisement\w*|sponsor\w*|outbrain|taboola|popup|modal|trending|most-?read|"
@@ -43,14 +48,9 @@ _REPLY: Final = _word(
 _SIDEBAR: Final = _word("side-?bar")
 # Where terms and policies stand.
 _FOOT: Final = _word(r"footer|cookie\w*|consent|modal|popup|copyright")
-_NOISE_ID: Final = re.compile(
-    r"^(?:[\w-]*[_-])?(?:sidebar|footer|nav|navigation|menu|related|share|social|newsletter)"
-    r"(?:[_-][\w-]*)?$",
-    re.IGNORECASE,
-)
-_COMMENTS_ID: Final = re.compile(
-    r"^(?:[\w-]*[_-])?(?:comments|disqus_thread)(?:[_-][\w-]*)?$", re.IGNORECASE
-)
+_NOISE_ID: Final = _part_of_id("sidebar|footer|nav|navigation|menu|related|share|social|newsletter")
+_COMMENTS_ID: Final = _part_of_id("comments|disqus_thread")
+_PLAIN_ID: Final = re.compile(r"[\w-]+")
 # What numbers the posts of a discussion: "p12", "post_12", "js-post-12", "elComment_12", "t1_ab12".
 _REPLY_ID: Final = re.compile(
     r"(?:^|[_-]|^el)(?:p|posts?|comment|answer|reply|msg|message|review)[_-]?\d+$|^t1_\w",
@@ -91,15 +91,22 @@ def label_of(node: LexborNode) -> int:
     label = _of_names(names[:_READ])
     # Each page has ids of its own, so these are not remembered.
     if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE, Label.REPLY):
-        identity = (get("id") or "")[:_READ]
-        if _NOISE_ID.search(identity):
-            return Label.BOTH if label == Label.ARTICLE else Label.NOISE
-        if _COMMENTS_ID.search(identity):
-            return Label.BOTH if label == Label.ARTICLE else Label.COMMENTS
-        if _ARTICLE.search(identity):
-            return Label.ARTICLE
-        if label == Label.NOTHING and _REPLY_ID.search(identity):
-            return Label.REPLY
+        return _with_id(label, (get("id") or "")[:_READ])
+    return label
+
+
+def _with_id(label: int, identity: str) -> int:
+    """Return what an element is by its id, and by what else was read of it."""
+    is_noise = _NOISE_ID.search(identity) is not None
+    is_comments = not is_noise and _COMMENTS_ID.search(identity) is not None
+    if (is_noise or is_comments) and _PLAIN_ID.fullmatch(identity):
+        if label == Label.ARTICLE:
+            return Label.BOTH
+        return Label.NOISE if is_noise else Label.COMMENTS
+    if _ARTICLE.search(identity):
+        return Label.ARTICLE
+    if label == Label.NOTHING and is_number_of_reply(identity):
+        return Label.REPLY
     return label
 
 

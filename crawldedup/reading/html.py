@@ -56,6 +56,9 @@ _ENDLESS_TAG: Final = re.compile(
 _ATTRIBUTES: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+((?>(?:{_ATTRIBUTE})+))")
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
 _TAG_NAME: Final = re.compile(r"<[A-Za-z][^\s/>]{0,199}")
+# Bytes that a name takes with what separates it, if there are `MAX_NAMES` different ones: no
+# encoding of the web has more than some hundred letters of one byte, and some ten thousand of two.
+_LEAST_OF_NAME: Final = 3
 # One of them stands before every attribute.
 _SEPARATORS: Final = b" \t\n\f\r/\"'"
 # Lexbor takes half a second for so many letters of attributes in one tag, and as long for so many
@@ -112,8 +115,10 @@ class HtmlPage:
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
         """Decode a page and check what it costs. Raises PageError."""
         check_size(body)
-        page = as_html(decode(body, encoding), MAX_TAGS)
-        return cls(bounded(without_readings(page)))
+        decoded = decode(body, encoding)
+        page = without_readings(as_html(decoded, MAX_TAGS))
+        sent = body if page is decoded and isinstance(body, bytes) else None
+        return cls(bounded(page, sent))
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
@@ -282,12 +287,17 @@ def _refuse_controls(sample: bytes) -> None:
         )
 
 
-def bounded(html: str) -> str:
+def bounded(html: str, sent: bytes | None = None) -> str:
     """Return a page that is parsed within bounds: tags of dozens of attributes end before these,
     which become text.
 
-    Raises PageError: "too_large" above `MAX_TAGS` and `MAX_ATTRIBUTES`, even in scripts, "too_deep"
-    with too much open.
+    Args:
+        html: The page.
+        sent: The bytes that it was decoded from, if nothing else was done to them.
+
+    Raises:
+        PageError: "too_large" above `MAX_TAGS`, `MAX_ATTRIBUTES` and `MAX_NAMES`, even in scripts,
+            "too_deep" with too much open.
     """
     tags = html.count("<")
     if tags > MAX_TAGS and (starts := tags - html.count("</")) > MAX_TAGS:
@@ -296,8 +306,7 @@ def bounded(html: str) -> str:
     if len(html) > _FEW_LETTERS and _ENDLESS_TAG.search(html):
         # A comparison in a script can look like such a tag; another ">" does no harm there.
         html = _ENDLESS_TAG.sub(r"\g<0>>", html)
-    # A name and what separates it take two letters, or four where there are no more than ASCII has.
-    if len(html) > MAX_NAMES * (4 if html.isascii() else 2):
+    if _may_have_many_names(html, tags, sent):
         _check_attributes(html, tags)
     formatting = Counter(_MAY_FORMAT.findall(html))
     letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
@@ -306,12 +315,24 @@ def bounded(html: str) -> str:
     return html
 
 
+def _may_have_many_names(html: str, tags: int, sent: bytes | None) -> bool:
+    """Return whether a page may have more than `MAX_NAMES` tags and attributes of different names.
+
+    There is a separator before each attribute, and in all encodings of the web it is the same byte.
+    """
+    if sent is None:
+        # A name takes two letters with its separator, or four if there are no more than ASCII has.
+        if len(html) <= MAX_NAMES * (4 if html.isascii() else 2):
+            return False
+        sent = html.encode("utf-8", "surrogatepass")
+    elif len(sent) <= MAX_NAMES * _LEAST_OF_NAME:
+        return False
+    # A single look at the bytes: to count one letter after the other takes four times as long.
+    return tags + len(sent) - len(sent.translate(None, _SEPARATORS)) > MAX_NAMES
+
+
 def _check_attributes(html: str, tags: int) -> None:
     """Raise PageError("too_large") for too many attributes, or too many names of any kind."""
-    # A single look at the bytes: to count one letter after the other takes four times as long.
-    utf8 = html.encode("utf-8", "surrogatepass")
-    if tags + len(utf8) - len(utf8.translate(None, _SEPARATORS)) <= MAX_NAMES:
-        return
     # White space, a slash or the quote behind a value stands before each attribute.
     quotes = html.count('"') + html.count("'")
     beside = tags + html.count("/") + quotes // 2

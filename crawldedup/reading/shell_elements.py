@@ -120,10 +120,10 @@ def elements_of(page: HtmlPage) -> Elements | None:
                 return None
             found.has_controls = True
         links += _note(node, found, is_around=is_around)
+        if links > _MOST_LINKS:
+            return None
         if is_around or node.tag_id == _SVG or _is_slot(node):
             _rule_out(node, no_mounts)
-    if links > _MOST_LINKS:
-        return None
     found.mounts -= no_mounts
     found.ids.discard("")
     return found
@@ -156,12 +156,14 @@ def _rule_out(node: LexborNode, no_mounts: set[int]) -> None:
 def _nodes(body: LexborNode, page: HtmlPage) -> Iterator[tuple[LexborNode, int]]:
     """Yield the elements of a body that may show something, and where they stand.
 
-    The inside of drawings is left out.
+    The inside of drawings is left out. What is around the content comes last, because most pages
+    are known by their content to be no shells.
     """
     holders = holders_of_content(page.tree, "article, main")
     waiting = [(body, _OUTSIDE)]
-    while waiting:
-        outer, place_of_outer = waiting.pop()
+    around: list[tuple[LexborNode, int]] = []
+    while waiting or around:
+        outer, place_of_outer = waiting.pop() if waiting else around.pop()
         node = outer.first_child
         while node is not None:
             if node.is_element_node and node.tag_id not in _PROGRAMS:
@@ -171,7 +173,8 @@ def _nodes(body: LexborNode, page: HtmlPage) -> Iterator[tuple[LexborNode, int]]
                     place = _place_of(node, place, holds_heading=node.mem_id in page.holders)
                 yield node, place
                 if node.tag_id != _SVG:
-                    waiting.append((node, place))
+                    holder = around if place >= _HEADER else waiting
+                    holder.append((node, place))
             node = node.next
 
 

@@ -92,6 +92,7 @@ _SITE_NAMES: Final = (
 _OWN_ADDRESS: Final = "head link[rel~='canonical' i][href], head meta[property='og:url'][content]"
 _SCRIPT_FILES: Final = "script[src], script[type='module'], link[rel='modulepreload']"
 _PROGRAM: Final = "script:not([src])"
+_ANY_PROGRAM: Final = "script, link[rel='modulepreload']"
 _REDIRECT: Final = "head meta[http-equiv='refresh' i]"
 
 
@@ -153,6 +154,12 @@ def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
     # Most pages end here, at lines that were read before.
     if words > _MOST_WORDS_IN_ALL or len(page.blocks.lines) > _MOST_LINES_READ:
         return None
+    if page.tree.css_first(_ANY_PROGRAM) is None:
+        return None
+    # And others here, at their third link or their first picture.
+    elements = elements_of(page)
+    if elements is None:
+        return None
     blocks = blocks_of(page.tree, with_controls=True)
     if len(blocks.lines) > _MOST_LINES_IN_ALL:
         return None
@@ -163,8 +170,9 @@ def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
     if page.tree.css_first(_REDIRECT) is not None or not _asks_for_scripts(page):
         return None
     site_words = tuple(_site_words(page, url))
-    ids = _mount_points(page, blocks, site_words)
-    if ids is None or not _has_program(page, ids):
+    if not _holds_mount(page, blocks, elements, site_words):
+        return None
+    if not _has_program(page, elements.ids):
         return None
     title = words_of(page.title[:_LONGEST_ATTRIBUTE])
     return Shell((*site_words, title), _own_address(page, url))
@@ -178,22 +186,18 @@ def is_shell(page: HtmlPage) -> bool:
 # The body
 
 
-def _mount_points(page: HtmlPage, blocks: Blocks, site_words: Sequence[str]) -> set[str] | None:
-    """Return the ids of the elements of a page that a script may fill, as far as they have any.
-
-    None if there is no mount point, or the page holds content.
-    """
-    elements = elements_of(page)
-    if elements is None:
-        return None
+def _holds_mount(
+    page: HtmlPage, blocks: Blocks, elements: Elements, site_words: Sequence[str]
+) -> bool:
+    """Return whether a page has a mount point, and no content beside it."""
     names = _Names(site_words, _names_in_title(page, site_words))
     parts = [_part_of(line, blocks, block, elements, names) for line, _, block in blocks.lines]
     inner = [
         line for (line, _, _), part in zip(blocks.lines, parts, strict=True) if part != _AROUND
     ]
     if _CONTENT in parts or len(inner) > _MOST_LINES or not _is_little("\n".join(inner)):
-        return None
-    return elements.ids if _has_mount(elements, parts, is_bare=_is_bare(page, blocks)) else None
+        return False
+    return _has_mount(elements, parts, is_bare=_is_bare(page, blocks))
 
 
 def _has_mount(elements: Elements, parts: Sequence[int], *, is_bare: bool) -> bool:
