@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from crawldedup.fingerprinting.tokenize import count_words
+from crawldedup.reading.ages import line_without_age
 from crawldedup.reading.block_names import Label, label_of, noise_word
 from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, Blocks, blocks_of
 from crawldedup.reading.html import HtmlPage, tidy
@@ -52,7 +53,7 @@ def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) ->
     excerpts: dict[str, str] = {}
     for text, linked, block in blocks.lines:
         line = tidy(text)
-        if not line or line in known:
+        if not line or line in known or line_without_age(line) in known:
             continue
         reason = reasons[block] or (LINKS if linked > _LINKED_SHARE * len(text) else BESIDE)
         if is_selected:

@@ -26,6 +26,7 @@ from crawldedup.marks.quiet import ignored_at
 from crawldedup.marks.values import ShownMarks
 from crawldedup.options import Options
 from crawldedup.page import Page
+from crawldedup.reading.ages import without_ages
 from crawldedup.reading.area import area_of
 from crawldedup.reading.carried import carries_view
 from crawldedup.reading.difference import packed_text
@@ -212,6 +213,8 @@ class PageReader:
             unselected=page_text.unselected,
             carries_view=carries_view(page.url, page_text.source),
         )
+        if options.volatile:
+            content = _without_ages(content)
         if options.volatile is True:
             content = _with_numbers(content, page_text.source.headings, key)
         if known:
@@ -358,9 +361,10 @@ def _main_of(content: PageContent, read: PageText) -> MainText:
     compared. What users are given has all lines, or the first pages of a site would have more than
     later ones. And a short text is not preceded by its name, or long and short ones would differ.
     """
-    full = content.full if isinstance(content.full, PageContent) else content
-    text = full.text.removeprefix(f"{read.name_line}\n") if read.name_line else full.text
-    return MainText(text or full.whole or "", shown_name(read.source, content.marks))
+    text = read.compared
+    if read.name_line:
+        text = text.removeprefix(f"{read.name_line}\n")
+    return MainText(text or read.whole or "", shown_name(read.source, content.marks))
 
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:
@@ -387,6 +391,17 @@ def _lines_of(content: PageContent) -> list[str]:
     if content.whole is not None:
         lines += content.whole.split("\n")
     return lines
+
+
+def _without_ages(content: PageContent) -> PageContent:
+    """Leave out the numbers that tell how old a page is, or when it was printed."""
+    whole, core = content.whole, content.core
+    return replace(
+        content,
+        text=without_ages(content.text),
+        whole=None if whole is None else without_ages(whole),
+        core=None if core is None else without_ages(core),
+    )
 
 
 def _with_numbers(content: PageContent, headings: Collection[str], key: Key) -> PageContent:
