@@ -4,19 +4,17 @@ options.
 
 import logging
 from collections import Counter
-from functools import partial
 from typing import Any, Final, Self
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
+from crawldedup.crawling.copies import Copies
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.outcomes import Fate, decide, key_of
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.page import Page
 from crawldedup.reading.shells import SHELL
 from crawldedup.scope import site_of
-from crawldedup.scrapy_plugin.copies import Copies, with_claim
-from crawldedup.scrapy_plugin.outcomes import Fate, decide
-from crawldedup.scrapy_plugin.responses import key_of
-from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.text import printable
 from crawldedup.verdict import mark_of_sibling
 
@@ -80,8 +78,8 @@ class CrawlDeduplicator:
         asked["revisit_similarity"] = options.similarity_of_revisits
         page = Page(url, html=html, encoding=encoding, delivered=False, **asked)
         try:
-            ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
-            judged = await self.dedup.judge(page, ranked, with_text=options.text)
+            prepare = self._copies.preparer(url, [links])
+            judged = await self.dedup.judge(page, prepare, with_text=options.text)
         except Exception as error:
             self._count_failure(url, error)
             return {}

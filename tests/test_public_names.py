@@ -41,3 +41,14 @@ def test_importing_the_package_or_its_options_does_not_wait_for_numpy() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    "module", ["crawldedup.adapter", "crawldedup.crawlee", "crawldedup.crawl4ai"]
+)
+def test_hooks_of_other_crawlers_do_without_scrapy(module: str) -> None:
+    program = f"import sys, {module}; print({{'scrapy', 'twisted'}} & {{*sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"

@@ -24,19 +24,14 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.request import request_from_dict
 
 from crawldedup.advice.rules import Aim, Predictor, Rule, Step, read_rules
+from crawldedup.crawling.patterns import Pattern, matches
 from crawldedup.journal import shown
 from crawldedup.recent import put_last
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DedupItemPipeline, DropItemsMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.responses import is_exempt, pattern_of
-from crawldedup.scrapy_plugin.settings import (
-    PREFIX,
-    Pattern,
-    crawl_options,
-    is_interactive,
-    matches,
-)
+from crawldedup.scrapy_plugin.settings import PREFIX, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import count, say
 from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 

@@ -88,7 +88,7 @@ class Command(ScrapyCommand):
         from crawldedup.report import advise
         from crawldedup.report import command as report
         from crawldedup.scrapy_plugin.items import items_index_of
-        from crawldedup.scrapy_plugin.settings import CrawlOptions
+        from crawldedup.scrapy_plugin.settings import read_settings
 
         assert self.settings is not None
         assert self.crawler_process is not None
@@ -100,7 +100,7 @@ class Command(ScrapyCommand):
                     f"there is no spider {opts.spider!r}; the project's: {known}"
                 )
             loader.load(opts.spider).update_settings(self.settings)
-        options = CrawlOptions.from_settings(self.settings)
+        options = read_settings(self.settings)
         if action not in _ON_JOURNALS:
             _ask_index(
                 action, names, opts, items_index_of(options) if opts.items else options, output

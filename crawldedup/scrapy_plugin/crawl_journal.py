@@ -23,10 +23,10 @@ from scrapy.utils.project import data_path
 
 from crawldedup import __version__, journal
 from crawldedup.aio import Judged
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.outcomes import Outcome
 from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
-from crawldedup.scrapy_plugin.outcomes import Outcome
-from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.siblings import SiblingReasons
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.search.decision import accept_threshold

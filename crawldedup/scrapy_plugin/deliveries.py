@@ -6,10 +6,11 @@ from typing import Final
 from scrapy import Request
 from scrapy.crawler import Crawler
 
+from crawldedup.crawling.outcomes import key_of
 from crawldedup.page import Page, PageId
 from crawldedup.recent import put_last
 from crawldedup.scope import page_key
-from crawldedup.scrapy_plugin.responses import is_exempt, key_of
+from crawldedup.scrapy_plugin.responses import is_exempt
 
 # Of so many pages that were asked for with `dont_filter` it is known that they were delivered.
 _MOST_UNFILTERED: Final = 10_000

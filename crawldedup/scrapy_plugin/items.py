@@ -24,22 +24,17 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.outcomes import Fate, decide
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import MAX_BYTES
-from crawldedup.scrapy_plugin.outcomes import (
-    DROP_ITEMS_KEY,
-    NAME_KEY,
-    TEXT_KEY,
-    VERDICT_KEY,
-    Fate,
-    decide,
-)
+from crawldedup.scrapy_plugin.meta import DROP_ITEMS_KEY, NAME_KEY, TEXT_KEY, VERDICT_KEY
 from crawldedup.scrapy_plugin.overrides import changed
 from crawldedup.scrapy_plugin.responses import scope_key_of
 from crawldedup.scrapy_plugin.set_aside import SetAside
-from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_options, is_interactive
+from crawldedup.scrapy_plugin.settings import PREFIX, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.urls import canonical_url

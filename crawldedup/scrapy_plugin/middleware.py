@@ -29,6 +29,7 @@ import gc
 import logging
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Self
@@ -42,6 +43,10 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
+from crawldedup.crawling.copies import Copies
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.outcomes import Fate, Outcome, decide, key_of
+from crawldedup.crawling.walls import Walls
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.hosts.marks import may_change
 from crawldedup.journal import shown
@@ -50,36 +55,19 @@ from crawldedup.reading.reader import ReadPage
 from crawldedup.recent import put_last
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.copies import Copies
 from crawldedup.scrapy_plugin.crawl_journal import CrawlJournal
 from crawldedup.scrapy_plugin.deliveries import Deliveries
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.left_out import LeftOutLines
-from crawldedup.scrapy_plugin.outcomes import (
-    DROP_ITEMS_KEY,
-    NAME_KEY,
-    PAGE_KEYS,
-    TEXT_KEY,
-    VERDICT_KEY,
-    Fate,
-    Outcome,
-    decide,
-)
+from crawldedup.scrapy_plugin.meta import DROP_ITEMS_KEY, NAME_KEY, PAGE_KEYS, TEXT_KEY, VERDICT_KEY
 from crawldedup.scrapy_plugin.overrides import changed, options_for
-from crawldedup.scrapy_plugin.responses import (
-    is_start,
-    key_of,
-    page_of,
-    pattern_of,
-    reason_to_skip,
-)
-from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
+from crawldedup.scrapy_plugin.responses import is_start, page_of, pattern_of, reason_to_skip
+from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.shells import ShellWarnings
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.unmet_hosts import UnmetHosts
 from crawldedup.scrapy_plugin.wall_checks import WallCheck, WallGuard
-from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
 from crawldedup.text import printable
 from crawldedup.verdict import Kind, Verdict, describe, is_hardly_apart, mark_of_sibling
@@ -246,7 +234,7 @@ class DedupMiddleware:
             policy = self._policy_for(request)
             page = self._page_of(request, response, policy)
             self._tell_delivered()
-            prepare = self._copies.preparer(request, response, policy)
+            prepare = self._preparer_for(request, response, policy)
             judged = await self._dedup.judge(page, prepare, with_text=policy.text)
             if judged.verdict.changed and policy.revisit == "drop":
                 judged = await self._as_copy(page, judged)
@@ -321,6 +309,16 @@ class DedupMiddleware:
         # the text of this visit, however little has changed.
         is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
+
+    def _preparer_for(
+        self, request: Request, response: Response, policy: CrawlOptions
+    ) -> Callable[[Page, ReadPage], Page]:
+        """Return what completes the page of a response once it is read."""
+        if is_start(request):
+            self._copies.start_at(request.url, response.url)
+        headers = [value.decode("latin-1") for value in response.headers.getlist(b"Link")]
+        is_lenient = policy.canonical == "compare"
+        return self._copies.preparer(response.url, headers, is_lenient=is_lenient)
 
     async def _as_copy(self, page: Page, judged: Judged) -> Judged:
         """Turn a changed revisit into a duplicate, if the new text is that of another page.

@@ -6,9 +6,9 @@ from typing import Final
 
 from scrapy import Request
 
+from crawldedup.crawling.options import CrawlOptions
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.options import options_of
-from crawldedup.scrapy_plugin.settings import CrawlOptions
 
 OVERRIDE_KEY: Final = "crawldedup"
 _OVERRIDABLE: Final = (

@@ -11,13 +11,14 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.patterns import Pattern, matches
 from crawldedup.page import Page
 from crawldedup.reading.charsets import label_in_type, text_of
 from crawldedup.reading.html import MAX_BYTES
 from crawldedup.reading.markup import is_html
-from crawldedup.scope import page_key, site_of
+from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.overrides import OVERRIDE_KEY
-from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
 from crawldedup.urls import canonical_url
 
 # Flags that Scrapy puts on a response that ended early, or may have: half a page resembles too many
@@ -162,11 +163,6 @@ def scope_key_of(scope: str, url: str, spider: str) -> str:
     A site is looked up only where it is asked for.
     """
     return site_of(url) if scope == "site" else spider if scope == "spider" else ""
-
-
-def key_of(page: Page) -> int:
-    """Return the number by which a crawl notes a page that it has let pass."""
-    return page_key(page.scope_key or "", page.url, page.identity)
 
 
 def pattern_of(url: str) -> str:

@@ -12,14 +12,10 @@ from typing import Final
 from scrapy.crawler import Crawler
 
 from crawldedup.aio import Judged
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.outcomes import Fate, Outcome
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
-from crawldedup.scrapy_plugin.outcomes import Fate, Outcome
-from crawldedup.scrapy_plugin.settings import (
-    CLOSE_REASON,
-    CrawlOptions,
-    end_unstarted,
-    is_interactive,
-)
+from crawldedup.scrapy_plugin.settings import CLOSE_REASON, end_unstarted, is_interactive
 from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.stores.registry import shown_url
 from crawldedup.text import pluralize, printable

@@ -14,7 +14,7 @@ from crawldedup.journal import FileJournal, line_of
 from crawldedup.reading.extract import custom_extractor
 from crawldedup.reading.html import HtmlPage
 from crawldedup.scrapy_plugin import DuplicatePageError
-from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
+from crawldedup.scrapy_plugin.settings import PREFIX, read_settings
 from crawldedup.verdict import Kind, Verdict
 from tests.docs.pages import ROOT, SITE, Block, blocks
 from tests.journal.lines import END, header, page
@@ -52,7 +52,7 @@ def test_settings_can_be_pasted(block: Block) -> None:
         settings.pop(extractor)  # of a project that is not here
         assert len(settings) == len(Settings())
     else:
-        assert CrawlOptions.from_settings(settings) != CrawlOptions.from_settings(Settings())
+        assert read_settings(settings) != read_settings(Settings())
 
 
 def test_snippets_do_what_they_are_for(tmp_path: Path) -> None:

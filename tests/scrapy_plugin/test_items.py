@@ -20,11 +20,11 @@ from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
+from crawldedup.crawling.options import CrawlOptions
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError, StoreFullError
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin import DedupItemPipeline, DuplicateItemError, add_verdict
 from crawldedup.scrapy_plugin.items import bare_text, identity_in, texts_of, title_in
-from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeCrawler, HandedIn
 

@@ -14,11 +14,11 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from twisted.python.failure import Failure
 
+from crawldedup.crawling.options import CrawlOptions
 from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
-from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Match, Verdict
 from tests.scrapy_plugin.fakes import HandedIn
 

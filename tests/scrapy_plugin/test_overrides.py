@@ -2,8 +2,8 @@
 
 from scrapy import Request
 
+from crawldedup.crawling.options import CrawlOptions
 from crawldedup.scrapy_plugin.overrides import options_for
-from crawldedup.scrapy_plugin.settings import CrawlOptions
 
 URL = "https://www.example.co.uk/page?b=2&a=1"
 USUAL = CrawlOptions(action="drop")

@@ -12,22 +12,18 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.patterns import check_patterns, matches
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
 from crawldedup.scrapy_plugin.addon import PostponeMiddleware, RulesMiddleware
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.settings import (
-    CrawlOptions,
-    check_patterns,
-    crawl_options,
-    default_workers,
-    matches,
-)
+from crawldedup.scrapy_plugin.settings import crawl_options, default_workers, read_settings
 from tests.scrapy_plugin.fakes import FakeCrawler
 
 
 def read(**given: object) -> CrawlOptions:
-    return CrawlOptions.from_settings(Settings(given))
+    return read_settings(Settings(given))
 
 
 def test_defaults() -> None:

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from crawldedup.aio import Judged, Timings
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.outcomes import Fate, Outcome
 from crawldedup.errors import StoreUnavailableError
 from crawldedup.reading.reader import ReadPage
 from crawldedup.scrapy_plugin import stats as stats_module
-from crawldedup.scrapy_plugin.outcomes import Fate, Outcome
-from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.stats import SILENT_SECONDS, CrawlStats
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FINGERPRINT, FakeCrawler

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from crawldedup.scrapy_plugin.walls import MOST_SUSPECTED, WINDOWS, Walls
+from crawldedup.crawling.walls import MOST_SUSPECTED, WINDOWS, Walls
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Answer, Site

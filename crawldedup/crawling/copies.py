@@ -4,15 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from scrapy import Request
-from scrapy.http import Response
-
 from crawldedup.advice.rules import may_name_more, names_a_view
+from crawldedup.crawling.patterns import Pattern, matches
 from crawldedup.page import WORST_RANK, Page
 from crawldedup.reading.reader import ReadPage
 from crawldedup.scope import site_of
-from crawldedup.scrapy_plugin.responses import is_start
-from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
 from crawldedup.urls import canonical_url, claimed_url, is_same_page
 
 
@@ -57,19 +53,13 @@ class Copies:
         return min(2 * len(self._patterns) + is_poor, WORST_RANK)
 
     def preparer(
-        self, request: Request, response: Response, policy: CrawlOptions
+        self, url: str, headers: Iterable[str] = (), *, is_lenient: bool = True
     ) -> Callable[[Page, ReadPage], Page]:
-        """Return a function that completes the page of a response once it is read.
+        """Return a function that completes the page of this URL once it is read.
 
         It gives the page its rank and the original that it names: see `with_claim`.
         """
-        if is_start(request):
-            self.start_at(request.url, response.url)
-        headers = tuple(value.decode("latin-1") for value in response.headers.getlist(b"Link"))
-        is_lenient = policy.canonical == "compare"
-        return partial(
-            with_claim, rank=self.rank(response.url), headers=headers, is_lenient=is_lenient
-        )
+        return partial(with_claim, rank=self.rank(url), headers=headers, is_lenient=is_lenient)
 
 
 def with_claim(

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from crawldedup.scrapy_plugin.outcomes import Fate, Outcome, decide
-from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.outcomes import Fate, Outcome, decide
 from crawldedup.verdict import Coverage, Kind, Verdict
 
 URL = "https://www.example.co.uk/page?b=2&a=1"

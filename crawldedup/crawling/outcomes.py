@@ -4,17 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from crawldedup.scope import site_of
-from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.crawling.options import CrawlOptions
+from crawldedup.page import Page
+from crawldedup.scope import page_key, site_of
 from crawldedup.verdict import Kind, Verdict
-
-# The keys of `request.meta` for the verdict on a page, for its main text and its name, and for
-# pages whose items are dropped.
-VERDICT_KEY: Final = "crawldedup_verdict"
-TEXT_KEY: Final = "crawldedup_text"
-NAME_KEY: Final = "crawldedup_name"
-DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
-PAGE_KEYS: Final = (VERDICT_KEY, TEXT_KEY, NAME_KEY, DROP_ITEMS_KEY)
 
 
 class Fate(StrEnum):
@@ -109,3 +102,8 @@ def _may_own(original: str, verdict: Verdict, policy: CrawlOptions) -> bool:
     return policy.trusted_sites is None or (
         bool(site) and site in {*policy.trusted_sites, site_of(verdict.url)}
     )
+
+
+def key_of(page: Page) -> int:
+    """Return the number by which a crawl notes a page that it has let pass."""
+    return page_key(page.scope_key or "", page.url, page.identity)

@@ -1,13 +1,10 @@
 """Which copy of a content is better than another."""
 
 import pytest
-from scrapy import Request
-from scrapy.http import HtmlResponse
 
+from crawldedup.crawling.copies import Copies, with_claim
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
-from crawldedup.scrapy_plugin.copies import Copies, with_claim
-from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.urls import HeadLinks
 from tests.scrapy_plugin.fakes import FINGERPRINT
 
@@ -66,11 +63,8 @@ def test_a_page_lowers_its_own_rank_by_its_word_on_its_original(
     assert (strict.canonical, strict.rank) == (None, ranked)
 
 
-@pytest.mark.parametrize(
-    ("canonical", "claimed"), [("ignore", None), ("compare", "https://e.com/y")]
-)
-def test_link_headers_and_options_count(canonical: str, claimed: str | None) -> None:
-    response = HtmlResponse(PLAIN, headers={"Link": ["</x>; rel=next", "</y>; rel=canonical"]})
-    start = Request(PLAIN, meta={"is_start_request": True})
-    complete = Copies(()).preparer(start, response, CrawlOptions(canonical=canonical))
+@pytest.mark.parametrize(("is_lenient", "claimed"), [(False, None), (True, "https://e.com/y")])
+def test_link_headers_and_options_count(is_lenient: bool, claimed: str | None) -> None:
+    headers = ["</x>; rel=next", "</y>; rel=canonical"]
+    complete = Copies(()).preparer(PLAIN, headers, is_lenient=is_lenient)
     assert complete(Page(PLAIN, text="text"), read()).canonical == claimed

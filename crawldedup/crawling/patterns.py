@@ -1,0 +1,58 @@
+"""Regular expressions of the user that are matched with URLs."""
+
+import json
+import logging
+import re
+from typing import Final, TypeAlias
+
+import regex
+
+from crawldedup import checks
+from crawldedup.text import printable
+
+Pattern: TypeAlias = regex.Pattern[str]
+
+_PATTERNS: Final = "a regular expression or a list of them, none of them empty"
+_PATTERN_SECONDS: Final = 0.05
+_slow_patterns: Final[set[str]] = set()  # Expressions of the user, so there are few.
+
+_log: Final = logging.getLogger("crawldedup")
+
+
+def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
+    """Return whether a pattern is found in a URL, or `otherwise` if that takes longer than a
+    twentieth of a second.
+    """
+    try:
+        return pattern.search(url, timeout=_PATTERN_SECONDS) is not None
+    except TimeoutError:
+        if pattern.pattern not in _slow_patterns:
+            _slow_patterns.add(pattern.pattern)
+            slow = (
+                f"the regular expression {printable(pattern.pattern, 200)} takes more than "
+                f"{_PATTERN_SECONDS} s"
+            )
+            result = f"is given up there: it counts as {'' if otherwise else 'not '}found"
+            _log.warning("crawldedup: %s on %s, and %s.", slow, printable(url, 200), result)
+        return otherwise
+
+
+def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
+    """Compile regular expressions: one, or several in a list, as texts or compiled already."""
+    if isinstance(value, str) and re.match(r"\[\s*(['\"]|]$)", value):
+        try:  # Scrapy's command line gives texts.
+            value = json.loads(value)
+        except ValueError:
+            hint = "on a command line a list is JSON, with double quotes around texts"
+            raise checks.refused(name, value, f"{_PATTERNS}; {hint}") from None
+    patterns = []
+    for expression in value if isinstance(value, list | tuple | set | frozenset) else [value]:
+        text, flags = getattr(expression, "pattern", expression), getattr(expression, "flags", 0)
+        if not isinstance(text, str) or not text:
+            raise checks.refused(name, expression, _PATTERNS)
+        try:
+            # Both libraries have the same numbers for these.
+            patterns.append(regex.compile(text, flags & (regex.I | regex.M | regex.S | regex.X)))
+        except regex.error as error:
+            raise checks.refused(name, expression, f"{_PATTERNS}: {error}") from None
+    return tuple(patterns)

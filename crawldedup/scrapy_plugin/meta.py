@@ -1,0 +1,11 @@
+"""What the plugin leaves in the meta of a request."""
+
+from typing import Final
+
+# The keys for the verdict on a page, for its main text and its name, and for
+# pages whose items are dropped.
+VERDICT_KEY: Final = "crawldedup_verdict"
+TEXT_KEY: Final = "crawldedup_text"
+NAME_KEY: Final = "crawldedup_name"
+DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
+PAGE_KEYS: Final = (VERDICT_KEY, TEXT_KEY, NAME_KEY, DROP_ITEMS_KEY)
