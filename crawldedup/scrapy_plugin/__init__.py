@@ -7,21 +7,22 @@ from crawldedup.lazy import lazy
 if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import signals as signals
     from crawldedup.scrapy_plugin.addon import Addon as Addon
-    from crawldedup.scrapy_plugin.addon import PredictedDuplicateError as PredictedDuplicateError
     from crawldedup.scrapy_plugin.items import DedupItemPipeline as DedupItemPipeline
     from crawldedup.scrapy_plugin.items import DuplicateItemError as DuplicateItemError
     from crawldedup.scrapy_plugin.items import add_text as add_text
     from crawldedup.scrapy_plugin.items import add_verdict as add_verdict
     from crawldedup.scrapy_plugin.middleware import DedupMiddleware as DedupMiddleware
     from crawldedup.scrapy_plugin.middleware import DuplicatePageError as DuplicatePageError
+    from crawldedup.scrapy_plugin.rules import PredictedDuplicateError as PredictedDuplicateError
 
 # On first use: whatever imports one of these waits for Scrapy, Twisted and numpy.
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
-        "addon": "Addon PredictedDuplicateError",
+        "addon": "Addon",
         "items": "DedupItemPipeline DuplicateItemError add_text add_verdict",
         "middleware": "DedupMiddleware DuplicatePageError",
+        "rules": "PredictedDuplicateError",
         "signals": "",
     },
 )

@@ -1,4 +1,4 @@
-"""What the plugin leaves in the meta of a request."""
+"""What the plugin, and others, leave in the meta of a request."""
 
 from typing import Final
 
@@ -9,3 +9,6 @@ TEXT_KEY: Final = "crawldedup_text"
 NAME_KEY: Final = "crawldedup_name"
 DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
 PAGE_KEYS: Final = (VERDICT_KEY, TEXT_KEY, NAME_KEY, DROP_ITEMS_KEY)
+
+BROWSER_PAGE_KEY: Final = "playwright_page"
+"""The key of scrapy-playwright for the tab that it keeps open."""

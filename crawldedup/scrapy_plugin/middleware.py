@@ -20,27 +20,24 @@ page passes. `shells` warns of sites whose pages a script has yet to fill. If th
 the option `on_error` is "fail", the spider is closed.
 
 Besides, the crawl learns which lines of a site change with every load: it asks a second time for a
-few pages (`_load_again`), and compares the second answer with the first one (`_learn_from`). No
-spider sees a second answer.
+few pages (`reloads`), and compares the second answer with the first one. No spider sees a second
+answer.
 """
 
 import asyncio
 import gc
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Self
+from typing import Self
 
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import Response
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.crawling.copies import Copies
@@ -48,20 +45,26 @@ from crawldedup.crawling.options import CrawlOptions
 from crawldedup.crawling.outcomes import Fate, Outcome, decide, key_of
 from crawldedup.crawling.walls import Walls
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.hosts.marks import may_change
 from crawldedup.journal import shown
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
-from crawldedup.recent import put_last
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.crawl_journal import CrawlJournal
 from crawldedup.scrapy_plugin.deliveries import Deliveries
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.left_out import LeftOutLines
-from crawldedup.scrapy_plugin.meta import DROP_ITEMS_KEY, NAME_KEY, PAGE_KEYS, TEXT_KEY, VERDICT_KEY
+from crawldedup.scrapy_plugin.meta import (
+    BROWSER_PAGE_KEY,
+    DROP_ITEMS_KEY,
+    NAME_KEY,
+    PAGE_KEYS,
+    TEXT_KEY,
+    VERDICT_KEY,
+)
 from crawldedup.scrapy_plugin.overrides import changed, options_for
-from crawldedup.scrapy_plugin.responses import is_start, page_of, pattern_of, reason_to_skip
+from crawldedup.scrapy_plugin.reloads import Reloads, is_reload
+from crawldedup.scrapy_plugin.responses import is_start, page_of, reason_to_skip
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.shells import ShellWarnings
 from crawldedup.scrapy_plugin.signals import say
@@ -71,11 +74,6 @@ from crawldedup.scrapy_plugin.wall_checks import WallCheck, WallGuard
 from crawldedup.stores.registry import is_persistent
 from crawldedup.text import printable
 from crawldedup.verdict import Kind, Verdict, describe, is_hardly_apart, mark_of_sibling
-
-BROWSER_PAGE_KEY: Final = "playwright_page"
-_RELOAD_KEY: Final = "_crawldedup_reload"
-_MOST_PATTERNS: Final = 10_000  # The most patterns of URLs whose pages are counted.
-_RELOADED: Final = range(4, 7)  # Which pages of a pattern are loaded a second time, from 1.
 
 
 class DuplicatePageError(IgnoreRequest):
@@ -114,8 +112,7 @@ class DedupMiddleware:
         self._dedup = dedup
         self._seen: set[int] = set()  # The keys of the pages that this crawl has let pass.
         self._began = time.time()
-        self._reloads: Counter[str] = Counter()  # Pages that are loaded a second time, by host.
-        self._met: Counter[str] = Counter()  # Pages that may change, by the pattern of their URLs.
+        self._reloads = Reloads(options.reloads)
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
@@ -222,7 +219,7 @@ class DedupMiddleware:
         # Spiders hand the meta of a page on to the next request.
         for key in PAGE_KEYS:
             request.meta.pop(key, None)
-        if request.meta.get(_RELOAD_KEY):
+        if is_reload(request):
             await self._learn_from(request, response)
         if check := self._guard.check_of(request):
             await self._compare_with_wall(request, response, check)
@@ -249,27 +246,10 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Ask a second time for a page that may change by itself: a few of each pattern of URLs.
-
-        The first pages of a pattern are left out, because they are often lists.
-        """
-        if (
-            not self._options.reloads
-            or not (read.numbers or may_change(read.fingerprint.marks))
-            or request.method != "GET"
-            or BROWSER_PAGE_KEY in request.meta
-        ):
-            return
-        host, pattern = urlparse_cached(request).netloc, pattern_of(request.url)
-        put_last(self._met, pattern, self._met[pattern] + 1, _MOST_PATTERNS)
-        if self._reloads[host] < self._options.reloads and self._met[pattern] in _RELOADED:
-            self._reloads[host] += 1
+        """Ask a second time for a page that may change by itself."""
+        again = self._reloads.again(request, read)
+        if again is not None:
             self._stats.count("reloads")
-            meta = {**request.meta, _RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}
-            # Nobody has asked for it, so nobody is told of its errors.
-            again = request.replace(
-                meta=meta, dont_filter=True, callback=NO_CALLBACK, errback=lambda _: None
-            )
             assert self._crawler.engine is not None
             self._crawler.engine.crawl(again)
 

@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.addon import PostponeMiddleware
+from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
 from crawldedup.scrapy_plugin.responses import pattern_of
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeCrawler

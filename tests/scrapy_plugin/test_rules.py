@@ -14,7 +14,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from crawldedup.advice.rules import Rule
 from crawldedup.cli import main
-from crawldedup.scrapy_plugin.addon import PredictedDuplicateError, RulesMiddleware
+from crawldedup.scrapy_plugin.rules import PredictedDuplicateError, RulesMiddleware
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.fakes import FakeCrawler

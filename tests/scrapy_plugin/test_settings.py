@@ -16,8 +16,9 @@ from crawldedup.crawling.options import CrawlOptions
 from crawldedup.crawling.patterns import check_patterns, matches
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
-from crawldedup.scrapy_plugin.addon import PostponeMiddleware, RulesMiddleware
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
+from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
+from crawldedup.scrapy_plugin.rules import RulesMiddleware
 from crawldedup.scrapy_plugin.settings import crawl_options, default_workers, read_settings
 from tests.scrapy_plugin.fakes import FakeCrawler
 

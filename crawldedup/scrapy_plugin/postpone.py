@@ -1,0 +1,83 @@
+"""``CRAWLDEDUP_POSTPONE``: fetch first what promises new content. Nothing is skipped."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from crawldedup.crawling.patterns import Pattern, matches
+from crawldedup.recent import put_last
+from crawldedup.scrapy_plugin import signals
+from crawldedup.scrapy_plugin.responses import is_exempt, pattern_of
+from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
+from crawldedup.scrapy_plugin.signals import count
+from crawldedup.verdict import Verdict, is_hardly_apart
+
+_PAGES: Final = 20
+"""The last pages of a pattern, which tell what its next one will be."""
+
+_LEVELS: Final = 3
+"""By so much the priority of a request is lower whose pattern leads to copies alone."""
+
+_MOST_PATTERNS: Final = 10_000
+_LEVEL_KEY: Final = "_crawldedup_level"
+
+
+class PostponeMiddleware:
+    """Lets a request wait behind others if the last pages of its pattern of URLs were copies: the
+    more, the longer. Pages that their texts or links alone kept apart count as copies.
+
+    An endless calendar or a maze of sessions comes last, so a crawl that ends early has found more.
+    Requests wait for long, so what is known when one has its turn decides: it is sent back into the
+    queue then. URLs that nobody checks (`unchecked_urls`) bring nothing new either.
+    """
+
+    def __init__(self, crawler: Crawler, unchecked_urls: Sequence[Pattern] = ()) -> None:
+        self._crawler = crawler
+        self._unchecked_urls = unchecked_urls
+        self._recent: dict[str, deque[bool]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build it from Scrapy's settings.
+
+        Raises NotConfigured if it is not wanted, or the settings are wrong.
+        """
+        with crawl_options(crawler) as options:
+            # A page that is met later may be deeper, and its links beyond the limit.
+            if (
+                not options.postpone
+                or is_interactive(crawler)
+                or crawler.settings.getint("DEPTH_LIMIT")
+            ):
+                raise NotConfigured
+        middleware = cls(crawler, options.unchecked_urls)
+        crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
+        return middleware
+
+    def page_judged(self, verdict: Verdict) -> None:
+        """Note whether a page of a pattern was a copy, or hardly told from another page."""
+        pattern = pattern_of(verdict.url)
+        recent = self._recent.get(pattern, deque(maxlen=_PAGES))
+        recent.append(verdict.is_duplicate or is_hardly_apart(verdict))
+        put_last(self._recent, pattern, recent, _MOST_PATTERNS)
+
+    def process_request(self, request: Request) -> Request | None:
+        """Let a request pass, or send it back with a lower priority."""
+        # Spiders hand the meta of a page on to the next request.
+        level, request.dont_filter = request.meta.pop(_LEVEL_KEY, (0, request.dont_filter))
+        recent = self._recent.get(pattern_of(request.url), ())
+        # Of a pattern that is hardly known, half of the pages may be copies.
+        wanted = round(_LEVELS * (sum(recent) + 1) / (len(recent) + 2)) if recent else 0
+        if any(matches(pattern, request.url) for pattern in self._unchecked_urls):
+            wanted = _LEVELS
+        if wanted <= level or is_exempt(request):
+            return None
+        count(self._crawler, "postponed")
+        meta = {**request.meta, _LEVEL_KEY: (wanted, request.dont_filter)}
+        return request.replace(
+            priority=request.priority - (wanted - level), dont_filter=True, meta=meta
+        )

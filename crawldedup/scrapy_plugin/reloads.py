@@ -1,0 +1,63 @@
+"""``CRAWLDEDUP_RELOADS``: load a few pages twice, to learn what changes with every load.
+
+No spider sees the second answer.
+"""
+
+from collections import Counter
+from typing import Final
+
+from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.httpobj import urlparse_cached
+
+from crawldedup.hosts.marks import may_change
+from crawldedup.reading.reader import ReadPage
+from crawldedup.recent import put_last
+from crawldedup.scrapy_plugin.meta import BROWSER_PAGE_KEY
+from crawldedup.scrapy_plugin.responses import pattern_of
+
+_RELOAD_KEY: Final = "_crawldedup_reload"
+_MOST_PATTERNS: Final = 10_000
+"""The most patterns of URLs whose pages are counted."""
+
+_RELOADED: Final = range(4, 7)
+"""Which pages of a pattern are loaded a second time, from 1. The first ones are often lists."""
+
+
+class Reloads:
+    """Chooses the pages that are loaded a second time: a few of each host.
+
+    Args:
+        most: The most pages of a host; with 0, none are.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._made: Counter[str] = Counter()
+        self._met: Counter[str] = Counter()
+
+    def again(self, request: Request, read: ReadPage) -> Request | None:
+        """Return the request for the second answer of a page; None for a page that needs none."""
+        if not self._most or not _may_tell(request, read):
+            return None
+        host, pattern = urlparse_cached(request).netloc, pattern_of(request.url)
+        put_last(self._met, pattern, self._met[pattern] + 1, _MOST_PATTERNS)
+        if self._made[host] >= self._most or self._met[pattern] not in _RELOADED:
+            return None
+        self._made[host] += 1
+        meta = {**request.meta, _RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}
+        # Nobody has asked for it, so nobody is told of its errors.
+        return request.replace(
+            meta=meta, dont_filter=True, callback=NO_CALLBACK, errback=lambda _: None
+        )
+
+
+def is_reload(request: Request) -> bool:
+    """Return whether a request is for the second answer of a page."""
+    return bool(request.meta.get(_RELOAD_KEY))
+
+
+def _may_tell(request: Request, read: ReadPage) -> bool:
+    """Return whether a page has anything that may change by itself, and can be loaded again."""
+    changes = bool(read.numbers) or may_change(read.fingerprint.marks)
+    return changes and request.method == "GET" and BROWSER_PAGE_KEY not in request.meta

@@ -1,0 +1,174 @@
+"""``CRAWLDEDUP_RULES``: skip requests that a rule for URLs calls copies.
+
+`advice.rules` decides, and says what keeps content from getting lost.
+"""
+
+import logging
+import pickle
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Self
+
+from scrapy import Request
+from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.utils.job import job_dir
+from scrapy.utils.request import request_from_dict
+
+from crawldedup.advice.rules import Aim, Predictor, Rule, Step, read_rules
+from crawldedup.journal import shown
+from crawldedup.scrapy_plugin import signals
+from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+from crawldedup.scrapy_plugin.responses import is_exempt
+from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
+from crawldedup.scrapy_plugin.signals import count, say
+from crawldedup.verdict import Kind, Verdict
+
+FILE_NAME: Final = "crawldedup.rules"
+"""The file with what was skipped, in the directory of a job that may be paused."""
+
+_POSTPONED_KEY: Final = "_crawldedup_postponed"
+_MOST_POSTPONED: Final = 2
+
+
+class PredictedDuplicateError(IgnoreRequest):
+    """Raised for a request that is not made, because `rules` take it for a copy of the URL
+    `target`.
+
+    The errback of the request receives it. If the rule proves wrong, the request is made after all.
+    """
+
+    def __init__(self, target: str, rules: tuple[Any, ...]) -> None:
+        self.target = target
+        self.rules = rules
+        super().__init__(f"predicted to be a copy of {target}")
+
+
+class RulesMiddleware:
+    """Skips requests that rules call copies of pages that came.
+
+    `job` is the file of a job that may be paused.
+    """
+
+    def __init__(self, crawler: Crawler, rules: list[Rule], job: Path | None) -> None:
+        self._crawler = crawler
+        self._job = job
+        self._predictor: Predictor[Request] = Predictor(rules)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build it from Scrapy's settings.
+
+        Raises NotConfigured if they are wrong, or name no rules.
+        """
+        with crawl_options(crawler) as options:
+            if options.rules is None or is_interactive(crawler):
+                raise NotConfigured
+            rules = read_rules(Path(options.rules))
+        job = Path(directory, FILE_NAME) if (directory := job_dir(crawler.settings)) else None
+        middleware = cls(crawler, rules, job)
+        if job is not None:
+            crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
+            crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
+        crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
+        return middleware
+
+    def engine_started(self) -> None:
+        """Take over what earlier runs of a job have skipped; ask for what no rule calls a copy any
+        more.
+        """
+        assert self._job is not None
+        for plain in pickle.loads(self._job.read_bytes()) if self._job.exists() else ():
+            request = request_from_dict(pickle.loads(plain), spider=self._crawler.spider)
+            aim = self._aim_of(request.url, request)
+            if aim is not None and aim.rules:
+                self._predictor.skipped.append((request, aim))
+            else:
+                self._ask(request)
+
+    def spider_closed(self, reason: str) -> None:
+        """Write what was skipped for the next run of a job.
+
+        Scrapy's own queues are pickled, too.
+        """
+        assert self._job is not None
+        plain = []
+        for request, _ in self._predictor.skipped if reason != "finished" else ():
+            # Its callback or its meta cannot be written, and Scrapy would not keep it either.
+            with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):
+                plain.append(pickle.dumps(request.to_dict(spider=self._crawler.spider)))
+        self._job.write_bytes(pickle.dumps(plain))
+
+    def process_request(self, request: Request) -> Request | None:
+        """Let a request pass, or put it off while its target is on its way.
+
+        Raises PredictedDuplicateError.
+        """
+        # Spiders hand the meta of a page on to the next request.
+        times = request.meta.pop(_POSTPONED_KEY, 0)
+        aim = (
+            None
+            if is_exempt(request, is_postponed=times > 0)
+            else self._aim_of(request.url, request)
+        )
+        if aim is None:
+            return None
+        step = self._predictor.step(aim, request, may_wait=times < _MOST_POSTPONED)
+        if step is not Step.MADE:
+            count(self._crawler, f"rules/{step}")
+        if step is Step.POSTPONED:
+            meta = {**request.meta, _POSTPONED_KEY: times + 1}
+            return request.replace(priority=request.priority - 1, dont_filter=True, meta=meta)
+        if step is Step.SKIPPED:
+            names = sorted(aim.rules)
+            self._write({"skipped": shown(request.url), "rule": shown("; ".join(names))})
+            raise PredictedDuplicateError(
+                aim.rewritten.url(), tuple(self._predictor.rules[name] for name in names)
+            )
+        return None
+
+    def page_judged(self, request: Request, verdict: Verdict) -> None:
+        """Learn from a verdict whether the rules hold for its page."""
+        aim = self._aim_of(verdict.url, request)
+        if aim is None or verdict.kind is Kind.THIN:
+            return
+        original = self._aim_of(verdict.original or "", request) if verdict.is_duplicate else aim
+        if verdict.kind is Kind.REVISIT and aim.rules:
+            original = None  # it was remembered under this URL, which does not tell if it is a copy
+        wanted, rule = self._predictor.learn(aim, original)
+        if rule is not None:
+            count(self._crawler, "rules/withdrawn")
+            contrary = f"{aim.address.url()} is no copy of {aim.rewritten.url()}"
+            say(self._crawler, logging.WARNING, f"leaves out the rule {rule.name}, for {contrary}")
+            named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
+            self._write(
+                {
+                    "withdrawn": {**named, "folders": [aim.address.folder()]},
+                    "rule": shown(rule.name),
+                }
+            )
+        for skipped in wanted:
+            self._ask(skipped)
+
+    def _ask(self, request: Request) -> None:
+        count(self._crawler, "rules/asked_again")
+        assert self._crawler.engine is not None
+        # The filter of seen requests knows it already.
+        self._crawler.engine.crawl(request.replace(dont_filter=True))
+
+    def _aim_of(self, url: str, request: Request) -> Aim | None:
+        """Return the aim of a request.
+
+        Another callback, or rule of a CrawlSpider, makes other items of a page.
+        """
+        number = request.meta.get("rule")
+        callback = (
+            getattr(request.callback, "__name__", "parse"),
+            number if isinstance(number, int) else None,
+        )
+        return self._predictor.aim_of(url, callback)
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
+            dedup.journal.put(record)
