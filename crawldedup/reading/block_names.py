@@ -143,7 +143,11 @@ def class_of_noise(node: LexborNode) -> str:
 
     Comments differ in what else their classes say, such as their depth or their author.
     """
-    names = (node.attributes.get("class") or "")[:_READ]
+    return _noise_in((node.attributes.get("class") or "")[:_READ])
+
+
+@lru_cache(maxsize=20_000)
+def _noise_in(names: str) -> str:
     found = _NOISE.search(names) or _COMMENTS.search(names)
     return found[0].strip(" -_").lower() if found else names
 

@@ -366,8 +366,7 @@ def _walk(  # noqa: C901, PLR0915
         if role >= _BLOCK:
             name = Label.NOTHING
             if holders is not None:
-                is_held = node.mem_id in holders or node.mem_id in content
-                if role == _BOILERPLATE and not is_held:
+                if role == _BOILERPLATE and not _is_held(node, holders, content):
                     letters = len(node.text())
                     if letters and len(left_out) < _may_be_left_out(letters):
                         left_out.append(LeftOut(node, letters, Label.NOTHING))
@@ -375,7 +374,7 @@ def _walk(  # noqa: C901, PLR0915
                     continue
                 if len(nodes) < _NAMED:
                     name = label_of(node)
-                is_noise = name in _LEFT_OUT and not is_held
+                is_noise = name in _LEFT_OUT and not _is_held(node, holders, content)
                 # What is in short noise is no longer, and is not measured again.
                 if is_noise and short_noise < 0:
                     letters = len(node.text())
@@ -399,6 +398,11 @@ def _walk(  # noqa: C901, PLR0915
         roles.append(role)
         node = child
     return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media, content, left_out)
+
+
+def _is_held(node: LexborNode, holders: Set[int], content: frozenset[int]) -> bool:
+    """Return whether an element is content, or around it, whatever it is called."""
+    return node.mem_id in holders or node.mem_id in content
 
 
 def _may_be_left_out(letters: int) -> int:
