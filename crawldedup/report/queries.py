@@ -48,6 +48,7 @@ _ROWS: Final = (
     "alike",
     "clusters",
     "reasons",
+    "shells",
     "walls",
     "times",
     "savings",
