@@ -156,8 +156,25 @@ _RESTORED: Final[Arguments] = {
         choices=("exact_duplicate", "near_duplicate", "unchanged", "partial"),
     ),
     "--cluster": argument("only items that were dropped for the page at this URL", "URL"),
+    "--again": argument(
+        "only items that are no copies from this similarity on: they are compared with --kept, by "
+        "the options below",
+        "X",
+        type=float,
+    ),
+    "--kept": argument(
+        "feed of the items that the crawl has delivered (.jl, .json, .csv, .parquet)",
+        "FEED",
+        nargs="+",
+    ),
+    "--apart": argument(
+        "add the pages of these items to this file, for CRAWLDEDUP_APART: later crawls keep them",
+        "FILE",
+    ),
     "--force": argument("replace the file if it is there", action="store_true"),
+    **_FIELDS,
 }
+_DECIDING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
 _FIND: Final = "list the remembered pages that resemble a page; remember nothing"
 _EXPLAIN: Final = "show the verdict that a page would get now, and why; remember nothing"
 _FORGOTTEN: Final = {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")}
@@ -221,6 +238,7 @@ _COMMANDS: Final[dict[str, Command]] = {
     "restore": Command(
         "bring back items that a crawl has dropped and set aside",
         _RESTORED,
+        ("recall", *_DECIDING),
         description="Writes items that CRAWLDEDUP_SET_ASIDE has kept as JSON lines, in their "
         "order. With several conditions, all must hold.",
         module="crawldedup.commands.restore",

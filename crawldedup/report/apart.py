@@ -19,9 +19,9 @@ _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
 # Marks that a template may change with every load. Another text and other links are contents.
 _CHANGING: Final = ("picture", "data", "name", "player")
 _LEAST_PAGES: Final = 10
-# Of the judged pages of a pattern. A content that has two addresses there comes first at one of them.
+# Of the judged pages of a pattern. A content that has two addresses comes first at one of them.
 _LEAST_SHARE: Final = 0.25
-# From this share of pages on that have copies at other paths, with the same mark, it does not change.
+# Of pages that have copies with the same mark at other paths: from here on, it does not change.
 _SHARE_CONFIRMED: Final = 0.5
 _MOST_SUGGESTED: Final = 20
 

@@ -114,7 +114,8 @@ class Walls:
 
 def _count_like(key: int, pages: Iterable[JudgedPage]) -> int:
     """Return how many URLs of these pages have a key, and at most a few of them from crowds."""
-    near, in_crowds = set(), set()
+    near: set[int] = set()
+    in_crowds: set[int] = set()
     for page in pages:
         if page.key == key:
             (in_crowds if page.is_in_crowd else near).add(page.url)
