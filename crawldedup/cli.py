@@ -36,6 +36,7 @@ from crawldedup.commands.command import (
 from crawldedup.demo import DEMO
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of
+from crawldedup.report.changes import CHANGES
 from crawldedup.report.command import REPORT
 from crawldedup.service.command import SERVE
 
@@ -228,6 +229,7 @@ _COMMANDS: Final[dict[str, Command]] = {
     "info": Command("show the figures of an index", {}, _INDEX, run="info"),
     "serve": SERVE,
     "report": REPORT,
+    "changes": CHANGES,
     "advise": Command(
         "tell which downloads a crawl can save, by rules for its URLs",
         _ADVISED,
