@@ -1,8 +1,12 @@
 -- name: make_contents
--- Of each URL what it was when the crawl met it first, and its text when it was met last. URLs are long: 64 bits tell
--- them apart.
-CREATE TABLE contents AS SELECT hash(url) AS page, any_value(url) AS url, any_value(site) AS site,
-    arg_min(outcome, moment) AS outcome, is_copy(arg_min(outcome, moment)) AS is_copy,
+-- Of each URL what it was when the crawl met it first, and its text when it was met last. A better copy has replaced the
+-- page that came first: that one is the copy then. URLs are long: 64 bits tell them apart.
+CREATE TABLE contents AS WITH replaced AS (
+    SELECT DISTINCT hash(original) AS page FROM pages WHERE replaces AND original <> url
+)
+SELECT hash(url) AS page, any_value(url) AS url, any_value(site) AS site, arg_min(outcome, moment) AS outcome,
+    is_copy(arg_min(outcome, moment)) AND NOT coalesce(bool_or(replaces), false)
+        OR hash(any_value(url)) IN (SELECT page FROM replaced) AS is_copy,
     arg_min(original, moment) AS original, arg_max(digest, moment) AS digest, coalesce(bool_or(changed), false) AS changed,
     arg_max(changed_by, moment) FILTER (changed) AS changed_by, arg_max(difference, moment) FILTER (changed) AS difference
 FROM places WHERE is_judged(outcome) OR outcome = 'revisit' GROUP BY page;
@@ -39,9 +43,9 @@ CREATE TABLE changes_since AS WITH states AS (
     SELECT coalesce(now.url, earlier.url) AS url, coalesce(now.site, earlier.site) AS site, moves.url AS moved_to,
         status, reason, now.changed_by, now.difference, CASE
         WHEN earlier.page IS NULL THEN if(now.is_copy OR now.url IN (SELECT url FROM moves), NULL, 'new')
-        WHEN now.page IS NOT NULL AND now.is_copy AND earlier.is_copy THEN NULL
-        WHEN now.page IS NOT NULL AND (now.is_copy OR earlier.is_copy) THEN 'changed'
-        WHEN now.changed THEN 'changed'
+        WHEN now.changed THEN if(now.is_copy AND earlier.is_copy, NULL, 'changed')
+        WHEN now.is_copy THEN NULL
+        WHEN now.page IS NOT NULL AND earlier.is_copy THEN 'changed'
         -- The verdict on a revisit knows of lines that change by themselves, as two digests do not.
         WHEN now.outcome = 'revisit' AND $is_next THEN 'unchanged'
         WHEN now.page IS NOT NULL AND NOT $by_text THEN 'unknown'
