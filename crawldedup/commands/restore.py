@@ -97,8 +97,16 @@ class _Judge:
             given, store="memory://", similarity=given.again, apart=None, key=0
         )
         self._fields = Fields.of(given)._replace(needs_url=False)
+        kept = 0
         for page in readable_sources(given.kept, output.unreadable, self._fields):
             self._is_new(page)
+            kept += 1
+        if not kept:
+            self._dedup.close()
+            raise ConfigurationError(
+                "--kept has no item that could be compared, so every dropped item would come back: "
+                "--html-field or --text-field names the field to compare"
+            )
 
     def __enter__(self) -> Self:
         return self
