@@ -170,8 +170,12 @@ CREATE TABLE parameters AS WITH pairs AS (
 ), biggest AS (
     SELECT site, name, unnest(counted(outcome, rejected_by)), coalesce(sum(bytes), 0) AS bytes, NULL AS recent,
         0 AS since_new, 0 AS originals, approx_count_distinct(value) AS "values",
-        avg(regexp_full_match(value, '\d{4}-?\d{1,2}(-?\d{1,2})?')::INTEGER) > 0.5 OR regexp_full_match(
-            lower(name), 'date|day|month|year|week|from|to|start|end|ical|tribe-bar-date') AS is_date,
+        avg(regexp_full_match(value, '\d{4}-?\d{1,2}(-?\d{1,2})?')::INTEGER) > 0.5
+            OR regexp_full_match(lower(name), 'date|day|month|year|week|ical|tribe-bar-date')
+            -- Elsewhere they name a place in a list, or where a visitor comes from: a calendar has dates there.
+            OR regexp_full_match(lower(name), 'from|to|start|end')
+                AND avg(regexp_full_match(value, '\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?.*|1\d{9}(\d{3})?')::INTEGER) > 0.5
+            AS is_date,
         avg(regexp_full_match(value, '[0-9a-fA-F-]{16,}')::INTEGER) > 0.5 AS is_id
     FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT 200
 ), kinds AS (SELECT *, if(is_id, '{id}', if(is_date, '{date}', name)) AS kind FROM biggest)
