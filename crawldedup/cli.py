@@ -36,6 +36,7 @@ from crawldedup.commands.command import (
 from crawldedup.demo import DEMO
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of
+from crawldedup.report.changes import CHANGES
 from crawldedup.report.command import REPORT
 from crawldedup.service.command import SERVE
 
@@ -156,8 +157,25 @@ _RESTORED: Final[Arguments] = {
         choices=("exact_duplicate", "near_duplicate", "unchanged", "partial"),
     ),
     "--cluster": argument("only items that were dropped for the page at this URL", "URL"),
+    "--again": argument(
+        "only items that are no copies from this similarity on: they are compared with --kept, by "
+        "the options below",
+        "X",
+        type=float,
+    ),
+    "--kept": argument(
+        "feed of the items that the crawl has delivered (.jl, .json, .csv, .parquet)",
+        "FEED",
+        nargs="+",
+    ),
+    "--apart": argument(
+        "add the pages of these items to this file, for CRAWLDEDUP_APART: later crawls keep them",
+        "FILE",
+    ),
     "--force": argument("replace the file if it is there", action="store_true"),
+    **_FIELDS,
 }
+_DECIDING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
 _FIND: Final = "list the remembered pages that resemble a page; remember nothing"
 _EXPLAIN: Final = "show the verdict that a page would get now, and why; remember nothing"
 _FORGOTTEN: Final = {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")}
@@ -211,6 +229,7 @@ _COMMANDS: Final[dict[str, Command]] = {
     "info": Command("show the figures of an index", {}, _INDEX, run="info"),
     "serve": SERVE,
     "report": REPORT,
+    "changes": CHANGES,
     "advise": Command(
         "tell which downloads a crawl can save, by rules for its URLs",
         _ADVISED,
@@ -221,6 +240,7 @@ _COMMANDS: Final[dict[str, Command]] = {
     "restore": Command(
         "bring back items that a crawl has dropped and set aside",
         _RESTORED,
+        ("recall", *_DECIDING),
         description="Writes items that CRAWLDEDUP_SET_ASIDE has kept as JSON lines, in their "
         "order. With several conditions, all must hold.",
         module="crawldedup.commands.restore",

@@ -2,7 +2,7 @@
 reference follow it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Any, Final, Self, TypedDict
@@ -99,6 +99,7 @@ class OptionValues(TypedDict, total=False):
     min_words: int
     distinguish: str
     distinguish_params: str | Sequence[str] | Mapping[str, Sequence[str]] | None
+    apart: str | Collection[str] | None
     ignore_marks: str | Mapping[str, Sequence[str]] | None
     volatile: bool | str
     keep_texts: bool
@@ -199,6 +200,13 @@ class Options:
         "Query parameters whose values keep pages apart, however alike they read. Give names, with "
         "commas between them "
         'or in a list, or by host as in {"shop.example": ["img", "color"]}.',
+    )
+    apart: Any = option(
+        None,
+        _check_in("crawldedup.apart", "check_apart"),
+        "A file of pages that are compared with no other page, because a person has seen that they "
+        'are no copies: "apart.jl". `crawldedup restore --apart` writes it. In the library, it may '
+        "be a list of URLs instead.",
     )
     ignore_marks: Any = option(
         None,

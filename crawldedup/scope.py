@@ -8,7 +8,7 @@ which pages can meet at all (`Query.shard_key`).
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -90,6 +90,7 @@ _SHARED_HOSTS: Final = frozenset(
         "zhihu.com",
     )
 )
+_TOLD_APART: Final = "told apart from all pages: "
 _ALLOWED: Final = (
     'names of parameters, or a dictionary (JSON) such as {"shop.example": ["color"], "*": ["img"]}'
 )
@@ -341,16 +342,23 @@ def values_at(by_host: Mapping[str, Sequence[str]], hostname: str) -> set[str]:
     return values
 
 
-def kept_apart(parameters: Parameters | None, url: str) -> tuple[str, ...]:
-    """Return the parameters in a URL that keep its page apart from pages with other values.
+def kept_apart(
+    parameters: Parameters | None, url: str, apart: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """Return what a user has named that keeps a page apart from others.
 
     Args:
-        parameters: The names of such parameters, if there are any.
+        parameters: The names of parameters that keep pages with other values apart, if there are
+            any.
         url: The URL of the page.
+        apart: The normal forms of the URLs of pages that are compared with no other page.
 
     Returns:
-        A text for each of the parameters, such as "parameter color=red".
+        The URL of a page that is told apart from all others; or a text for each of the parameters,
+        such as "parameter color=red".
     """
+    if apart and (normal := canonical_url(url)) in apart:
+        return (f"{_TOLD_APART}{normal}",)
     if not parameters or "?" not in url:
         return ()
     try:
@@ -361,3 +369,10 @@ def kept_apart(parameters: Parameters | None, url: str) -> tuple[str, ...]:
     names = values_at(parameters, host)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     return tuple(f"parameter {name}={value}" for name, value in pairs if name in names)
+
+
+def named_difference(first: Sequence[str], second: Sequence[str]) -> str:
+    """Return in words how what `kept_apart` returns of two pages differs."""
+    if any(text.startswith(_TOLD_APART) for text in (*first, *second)):
+        return "a person has told them apart (the option `apart`)"
+    return f"{', '.join(first) or 'no parameter'} and {', '.join(second) or 'no parameter'}"

@@ -411,6 +411,26 @@ class TestScopes:
             copy = dedup.check(f"{shop}?img=2&ref=7", text=f"{LAMP} Now.")
         assert (other.kind, other.is_partial, copy.kind) == (Kind.NEW, False, Kind.NEAR_DUPLICATE)
 
+    @pytest.mark.parametrize("text", [LAMP, "A lamp."], ids=["full", "thin"])
+    @pytest.mark.parametrize("is_first", [False, True])
+    def test_a_page_that_a_person_tells_apart_is_compared_with_no_other(
+        self, shared: Backend, text: str, is_first: bool
+    ) -> None:
+        """Not even with the page that it names as its original, or that it is a view of."""
+        shop = "https://shop.example/lamp"
+        urls = [f"{shop}/1", f"{shop}/1?print=1", f"{shop}/1?ref=7"]
+        if is_first:
+            urls[:2] = reversed(urls[:2])
+        with Deduplicator(shared.url, apart=[f"{shop}/1?print=1"], paragraphs=0.2) as dedup:
+            verdicts = [dedup.check(url, text=text, canonical=f"{shop}/1") for url in urls]
+            again = [dedup.check(url, text=text).kind for url in urls]
+        new = Kind.NEW if text == LAMP else Kind.THIN
+        assert [each.kind for each in verdicts] == [new, new, Kind.EXACT_DUPLICATE]
+        assert not any(each.is_partial for each in verdicts)
+        assert verdicts[2].original == f"{shop}/1"
+        # It is known from then on, under its own URL.
+        assert again == [Kind.REVISIT, Kind.REVISIT, Kind.EXACT_DUPLICATE]
+
     def test_an_index_without_urls_judges_alike_but_names_no_original(
         self, shared: Backend
     ) -> None:

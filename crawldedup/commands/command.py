@@ -49,6 +49,7 @@ PROFILE_OPTIONS: Final = (
     "min_words",
     "distinguish",
     "distinguish_params",
+    "apart",
     "ignore_marks",
 )
 PARAGRAPH_OPTIONS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")

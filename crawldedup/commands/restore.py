@@ -3,16 +3,29 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import regex
 
+from crawldedup.apart import Pair, lines_of, read_pairs
 from crawldedup.aside import Aside, items_in
-from crawldedup.commands.command import STANDARD, Output, check_target, target_file
-from crawldedup.errors import ConfigurationError
+from crawldedup.commands.command import (
+    STANDARD,
+    Output,
+    check_target,
+    make_deduplicator,
+    target_file,
+)
+from crawldedup.commands.feeds import Fields, page_of
+from crawldedup.commands.sources import readable_sources
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.options import check_similarity
+from crawldedup.page import Page
 from crawldedup.scope import site_of
 from crawldedup.text import pluralize, printable
+from crawldedup.verdict import Kind
 
 _PATTERN_SECONDS: Final = 0.05
 
@@ -29,16 +42,23 @@ def restore(given: Namespace, output: Output) -> None:
     target = Path(given.output)
     if given.output != STANDARD:
         check_target(target, paths, force=given.force)
+    told_apart = _ToldApart(given.apart) if given.apart else None
     read, restored, unreadable = 0, 0, 0
-    with target_file(target, force=given.force) as out:
+    with ExitStack() as stack:
+        judge = stack.enter_context(_Judge(given, output)) if _decides_again(given) else None
+        out = stack.enter_context(target_file(target, force=given.force))
         for aside in _items_of(paths):
             if aside is None:
                 unreadable += 1
                 continue
             read += 1
-            if wanted.holds_for(aside):
+            if wanted.holds_for(aside) and (judge is None or judge.keeps(aside)):
                 restored += 1
                 out.write(f"{json.dumps(aside.item)}\n".encode("ascii"))
+                if told_apart is not None:
+                    told_apart.add(aside)
+    if told_apart is not None:
+        told_apart.write(output)
     words = f"{restored:,} of {pluralize(read, 'item')} restored"
     if given.output == STANDARD:
         output.error(words)
@@ -47,6 +67,98 @@ def restore(given: Namespace, output: Output) -> None:
         output.show(values, f"{words} into {printable(given.output)}")
     if unreadable:
         output.unreadable(f"{pluralize(unreadable, 'part')} cannot be read and were left out")
+
+
+def _decides_again(given: Namespace) -> bool:
+    """Return whether items are compared anew. Raises ConfigurationError without what that takes."""
+    if given.again is None and given.kept is None:
+        return False
+    if given.again is None or given.kept is None:
+        raise ConfigurationError(
+            "--again and --kept go together: the items are compared with those that were delivered"
+        )
+    return True
+
+
+class _Judge:
+    """Compares items with those that a crawl has delivered, and with those that come back.
+
+    Args:
+        given: The similarity, the feeds, their fields and the options.
+        output: Where errors of the feeds go.
+
+    Raises:
+        ConfigurationError: One of them is not allowed, or a feed cannot be read.
+    """
+
+    def __init__(self, given: Namespace, output: Output) -> None:
+        check_similarity("--again", given.again)
+        self._dedup = make_deduplicator(
+            given, store="memory://", similarity=given.again, apart=None, key=0
+        )
+        self._fields = Fields.of(given)._replace(needs_url=False)
+        kept = 0
+        for page in readable_sources(given.kept, output.unreadable, self._fields):
+            self._is_new(page)
+            kept += 1
+        if not kept:
+            self._dedup.close()
+            raise ConfigurationError(
+                "--kept has no item that could be compared, so every dropped item would come back: "
+                "--html-field or --text-field names the field to compare"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._dedup.close()
+
+    def keeps(self, aside: Aside) -> bool:
+        """Return whether an item is no copy. One that cannot be compared comes back."""
+        page = page_of(aside.item, self._fields, aside.url)
+        return not isinstance(page, Page) or self._is_new(page)
+
+    def _is_new(self, page: Page) -> bool:
+        content = {name: getattr(page, name) for name in ("html", "text", "title")}
+        try:
+            verdict = self._dedup.check(page.url, **content)
+        except PageError:
+            return True
+        return verdict.kind is Kind.NEW or verdict.kind is Kind.THIN or verdict.changed
+
+
+class _ToldApart:
+    """Pages that later crawls keep apart, beside those that are in a file already.
+
+    Raises:
+        ConfigurationError: The file is there, and holds something else.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._pairs = read_pairs(self._path) if self._path.exists() else []
+        self._without_url = 0
+
+    def add(self, aside: Aside) -> None:
+        """Add the page of an item, unless the item was dropped as a known one."""
+        if aside.evidence == "unchanged":
+            return
+        if aside.url:
+            self._pairs.append(Pair(aside.url, aside.cluster))
+        else:
+            self._without_url += 1
+
+    def write(self, output: Output) -> None:
+        """Write the file, which is there as a whole before and after. Raises OSError."""
+        with target_file(self._path, force=True) as file:
+            for line in lines_of(self._pairs):
+                file.write(line.encode("ascii"))
+        if self._without_url:
+            output.error(
+                f"{pluralize(self._without_url, 'item')} without a URL cannot be kept apart by "
+                "--apart"
+            )
 
 
 def _items_of(paths: list[Path]) -> Iterator[Aside | None]:

@@ -1,6 +1,7 @@
 """Recognize walls: pages that a site sends in place of many others."""
 
 from collections import deque
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -12,7 +13,11 @@ from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 # before all of a site, and before each third page. Honest pages of one template stay below: of a
 # calendar, 35 of 100 and 123 of 500.
 WINDOWS: Final = ((100, 0.6), (500, 0.3))
+# Of the pages that read like an original, at most one for so many others may be a page that lies as
+# near to several: honest pages of one template look like that, too.
+_OTHERS_FOR_ONE_IN_A_CROWD: Final = 6
 MOST_SUSPECTED: Final = 20  # originals of a site, so that no site uses up those of another
+_CROWD: Final = "crowd"  # what kept a page apart if several pages are as near as its original
 _MOST_SITES: Final = 100  # are watched
 _MOST_KEPT: Final = 10_000  # pages of which it is known what they are like
 
@@ -26,20 +31,28 @@ class Suspicion(NamedTuple):
     window: int  #: The number of those last pages.
 
 
+class JudgedPage(NamedTuple):
+    """A page that was judged lately."""
+
+    key: int  #: What the pages of one wall have in common.
+    url: int  #: The hash of its URL.
+    is_in_crowd: bool  #: Whether it was kept because several pages are as near as the nearest.
+
+
 class Walls:
     """Recognizes walls: pages that a site answers with in place of many, such as a login form, a
     ban or a soft 404.
 
     A wall that repeats the address differs from page to page. So its pages are kept, and each may
     be the nearest page of the next one. Pages that only text or links kept apart count as copies of
-    the first one, and so do copies of them.
+    the first one, and so do copies of them. A few pages that lie as near to several others count,
+    too: a wall of few words has some.
 
-    `sites` holds the last judged pages of each: what the pages of a wall have in common, and hashes
-    of their URLs.
+    `sites` holds the last judged pages of each.
     """
 
     def __init__(self) -> None:
-        self.sites: dict[str, deque[tuple[int, int]]] = {}
+        self.sites: dict[str, deque[JudgedPage]] = {}
         self._suspected: dict[str, set[int]] = {}
         # The URLs of the pages that later ones count as copies of, by hashes of the URLs of those.
         # What was needed last comes last.
@@ -60,7 +73,8 @@ class Walls:
         site = site_of(verdict.url)
         recent = self.sites.get(site, deque(maxlen=max(size for size, _ in WINDOWS)))
         put_last(self.sites, site, recent, _MOST_SITES)
-        recent.appendleft((key, hash(verdict.url)))
+        is_in_crowd = verdict.rejected_by == _CROWD
+        recent.appendleft(JudgedPage(key, hash(verdict.url), is_in_crowd))
         if first is None and not is_revisit:
             return None
         suspected = self._suspected.get(site, set())
@@ -68,11 +82,11 @@ class Walls:
             return None
         for size, share in WINDOWS:
             pages = min(size, len(recent))
-            urls = {url for of_page, url in islice(recent, pages) if of_page == key}
-            if len(urls) >= share * size:
+            count = _count_like(key, islice(recent, pages))
+            if count >= share * size:
                 suspected.add(key)
                 put_last(self._suspected, site, suspected, _MOST_SITES)
-                return Suspicion(first or verdict.url, len(urls) / pages, pages)
+                return Suspicion(first or verdict.url, count / pages, pages)
         return None
 
     def _first_one_like(self, verdict: Verdict) -> str | None:
@@ -80,15 +94,29 @@ class Walls:
         them; None if it is no copy, and was not kept apart by little.
         """
         nearest = verdict.original if verdict.is_duplicate else None
-        if is_hardly_apart(verdict):
+        if is_hardly_apart(verdict) or verdict.rejected_by == _CROWD:
             nearest = verdict.rejected
         if nearest is None:
             return None
-        first = self._first_ones.get(hash(nearest))
-        if first is None:
-            first = nearest
-        else:
-            put_last(self._first_ones, hash(nearest), first, _MOST_KEPT)
+        first = self._first_one_of(nearest)
         if not verdict.is_duplicate or verdict.replaces:
             put_last(self._first_ones, hash(verdict.url), first, _MOST_KEPT)
         return first
+
+    def _first_one_of(self, url: str) -> str:
+        """Return the URL of the first page that the page at a URL reads like: its own if none."""
+        first = self._first_ones.get(hash(url))
+        if first is None:
+            return url
+        put_last(self._first_ones, hash(url), first, _MOST_KEPT)
+        return first
+
+
+def _count_like(key: int, pages: Iterable[JudgedPage]) -> int:
+    """Return how many URLs of these pages have a key, and at most a few of them from crowds."""
+    near: set[int] = set()
+    in_crowds: set[int] = set()
+    for page in pages:
+        if page.key == key:
+            (in_crowds if page.is_in_crowd else near).add(page.url)
+    return len(near) + min(len(in_crowds - near), len(near) // _OTHERS_FOR_ONE_IN_A_CROWD)

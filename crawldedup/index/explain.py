@@ -27,7 +27,7 @@ from crawldedup.page import Page
 from crawldedup.reading.difference import Change, changes
 from crawldedup.reading.omissions import Omission
 from crawldedup.reading.reader import PageContent, PageReader
-from crawldedup.scope import kept_apart
+from crawldedup.scope import kept_apart, named_difference
 from crawldedup.search.decision import (
     Crowd,
     estimate_deviation,
@@ -423,13 +423,13 @@ class _Pair:
         self._pages = (first, second)
         self._key = key  # what the lines that `hosts` knows are hashed with
         # Parameters that keep pages apart would hide how alike the texts are.
-        parameters = options.distinguish_params
-        options = replace(options, distinguish_params=None)
+        parameters, apart = options.distinguish_params, options.apart
+        options = replace(options, distinguish_params=None, apart=None)
         self._reader = PageReader(options)
         self._queries = QueryBuilder(options, hosts)
         self._hosts = hosts
         self.contents = [self._content_of(page, hosts) for page in self._pages]
-        self._parameters = [kept_apart(parameters, page.url) for page in self._pages]
+        self._parameters = [kept_apart(parameters, page.url, apart) for page in self._pages]
 
     def _content_of(self, page: Page, hosts: HostKnowledge) -> PageContent:
         """Return the content of a page. The error for one that cannot be read names the page."""
@@ -459,8 +459,7 @@ class _Pair:
     def reason(self, conflict: Conflict) -> str | None:
         """Return what keeps the pages apart, in words; None if nothing does."""
         if self._parameters[0] != self._parameters[1]:
-            first, second = (", ".join(parameters) for parameters in self._parameters)
-            return f"{first or 'no parameter'} and {second or 'no parameter'}"
+            return named_difference(*self._parameters)
         if conflict is Conflict.NONE:
             return None
         before, after = self.contents

@@ -45,7 +45,7 @@ def coverage(
     Returns:
         How much of the page stands on earlier pages; None if its URL keeps it apart from them.
     """
-    if kept_apart(options.distinguish_params, page.url):
+    if kept_apart(options.distinguish_params, page.url, options.apart):
         return None
     least_new = options.paragraphs if isinstance(options.paragraphs, float) else LEAST_NEW
     paragraphs = _salted(fingerprint.paragraphs, query.shard_key)

@@ -173,7 +173,9 @@ class QueryBuilder:
 
         It has the scope of a page, and the values of the parameters in its URL that keep it apart.
         """
-        parts = [self._scope(page.id), *kept_apart(self._options.distinguish_params, page.url)]
+        options = self._options
+        named = kept_apart(options.distinguish_params, page.url, options.apart)
+        parts = [self._scope(page.id), *named]
         return "\n".join(part for part in parts if part)
 
     def _scope(self, page: PageId) -> str:

@@ -19,7 +19,10 @@ _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
 # Marks that a template may change with every load. Another text and other links are contents.
 _CHANGING: Final = ("picture", "data", "name", "player")
 _LEAST_PAGES: Final = 10
-_LEAST_SHARE: Final = 0.5  # of the judged pages of a pattern
+# Of the judged pages of a pattern. A content that has two addresses comes first at one of them.
+_LEAST_SHARE: Final = 0.25
+# Of pages that have copies with the same mark at other paths: from here on, it does not change.
+_SHARE_CONFIRMED: Final = 0.5
 _MOST_SUGGESTED: Final = 20
 
 
@@ -38,13 +41,16 @@ def in_words(row: Row) -> Row:
 def ignorable_in(apart: Iterable[Row]) -> list[Row]:
     """Return the marks that may change by themselves, each with a pair of pages to look at.
 
-    One kind of mark has kept most pages of a pattern from pages with the same text. They may be
-    contents all the same, as the pictures of a gallery are: only a look at them tells.
+    One kind of mark has kept many pages of a pattern from pages with the same text. They may be
+    contents all the same, as the pictures of a gallery are: only a look at them tells. If most of
+    them have copies elsewhere whose marks agree, the mark does not change, and is not named.
     """
     found = []
     for row in apart:
         is_frequent = row["same_text"] >= max(_LEAST_PAGES, _LEAST_SHARE * row["judged"])
-        host = _host_of(row) if row["kind"] in _CHANGING and is_frequent else ""
+        may_change = row["kind"] in _CHANGING
+        is_steady = row["confirmed"] >= _SHARE_CONFIRMED * row["pages"]
+        host = _host_of(row) if may_change and is_frequent and not is_steady else ""
         if host:
             names = ("site", "name", "kind", "what", "same_text", "example")
             suggestion = {"host": host, **{name: row[name] for name in names}}

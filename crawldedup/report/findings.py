@@ -40,6 +40,13 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
     totals, crawl = report["totals"], report["crawl"]
     if not totals["checked"]:
         yield Finding("bad", "No page was checked.", "skipped")
+    for site in report["shells"][:_MOST_NAMED]:
+        yield Finding(
+            "warn",
+            f"{pluralize(site['pages'], 'page')} at {site['site']}, such as {site['url']}, passed "
+            "unchecked, because a script has yet to fill them: the crawl needs a browser.",
+            "skipped",
+        )
     if unchecked := totals["counts"]["error"]:
         level = "bad" if unchecked > 0.01 * totals["responses"] else "warn"
         yield Finding(

@@ -48,6 +48,7 @@ _ROWS: Final = (
     "alike",
     "clusters",
     "reasons",
+    "shells",
     "walls",
     "times",
     "savings",
@@ -88,7 +89,9 @@ class Database(AbstractContextManager["Database"]):
         import duckdb
 
         self.tell = tell
-        self._queries = {**_queries_in("journals.sql"), **_queries_in("report.sql")}
+        self._queries: dict[str, str] = {}
+        for name in ("journals.sql", "report.sql", "changes.sql"):
+            self._queries |= _queries_in(name)
         self._temporary = TemporaryDirectory(
             prefix="crawldedup-report-", ignore_cleanup_errors=True
         )
@@ -341,11 +344,7 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
     """Return what became of pages since an earlier crawl; by text, too, if both had one index:
     digests are its own.
     """
-    indexes = {
-        (str(each.settings.get("store")), str(each.settings.get("namespace")))
-        for each in (*journals, *former)
-    }
-    by_text = len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
+    by_text = have_one_index(former, journals)
     for schema in (FORMER, CURRENT):
         database.use(schema)
         database.rows("make_visited", by_text=by_text)
@@ -358,6 +357,15 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
         "sites": database.rows("changes_of_sites"),
         "examples": database.rows("changed_pages"),
     }
+
+
+def have_one_index(earlier: Sequence[Journal], later: Sequence[Journal]) -> bool:
+    """Return whether two crawls had one lasting index, so that their digests can be compared."""
+    indexes = {
+        (str(each.settings.get("store")), str(each.settings.get("namespace")))
+        for each in (*earlier, *later)
+    }
+    return len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
 
 
 def _whole(number: float) -> float:

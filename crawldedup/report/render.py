@@ -42,12 +42,12 @@ _NARROWEST: Final = 16
 # How lines begin that have a style, and how they are shown.
 _MARKS: Final = {"= ": ("bold", ""), "! ": ("bold red", "- "), "? ": ("yellow", "- ")}
 
-_ROWS: Final = {
+ROWS: Final = {
     ".csv": ("FORMAT csv, HEADER", "safe_columns"),
     ".jsonl": ("FORMAT json, ARRAY false", "all_columns"),
     ".parquet": ("FORMAT parquet, COMPRESSION zstd", "all_columns"),
 }
-SUFFIXES: Final = (".html", ".json", *_ROWS)
+SUFFIXES: Final = (".html", ".json", *ROWS)
 
 _MOST_RULES: Final = 2
 _MOST_GRID_LINES: Final = 5
@@ -186,7 +186,7 @@ def write_report(database: Database, report: Report, path: Path) -> None:
             out.write(json.dumps(report, indent=1).encode())
         else:
             name = "compared_rows" if report["comparison"] else "rows"
-            database.write(name, out.name, *_ROWS[path.suffix], started=report["crawl"]["started"])
+            database.write(name, out.name, *ROWS[path.suffix], started=report["crawl"]["started"])
 
 
 # --- What templates call

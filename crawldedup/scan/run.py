@@ -103,6 +103,7 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
         "files": version_of_files(given.pages),
         "fields": [given.url_field, given.html_field, given.text_field],
         **{name: getattr(options, name) for name in names},
+        "apart": sorted(options.apart or ()),
         "extractor, content or distinguish": PageReader(options).profile,
     }
     with TemporaryDirectory(prefix="crawldedup-scan-") as temporary:

@@ -131,6 +131,7 @@ class CrawlJournal:
             "apart": self._siblings.add(judged),
             "action": str(outcome.fate),
             "unchanged": outcome.unchanged,
+            "changed_by": ", ".join(verdict.changed_by),
             **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},
             "digest": f"{judged.read.fingerprint.digest:016x}",
             "waited": round(judged.timings.waiting, 4),

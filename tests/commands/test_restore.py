@@ -149,3 +149,104 @@ def test_a_kill_loses_nothing_that_was_set_aside(run: Run) -> None:
     runs = [end - start for start, end in zip(starts, [*starts[1:], len(read)], strict=True)]
     # What was written, and not said any more, may be one item.
     assert all(told_of <= length <= told_of + 1 for told_of, length in zip(told, runs, strict=True))
+
+
+# Deciding anew
+
+
+def spelled(number: int) -> str:
+    """A word for a number."""
+    return "".join("abcdefghij"[int(digit)] for digit in str(number))
+
+
+def story(seed: int, changed: int = 0, words: int = 200) -> str:
+    """A text. With `changed`, so many of its words in a row are others."""
+    text = [spelled((seed * 7919 + number * 104729) % 5003) for number in range(words)]
+    text[50 : 50 + changed] = [f"other{spelled(number)}" for number in range(changed)]
+    return " ".join(text)
+
+
+@pytest.fixture
+def dropped(run: Run) -> str:
+    """The name of a file with copies of the story in kept.jl: exact, near, and with a new number."""
+    kept = [{"url": "https://a.example/0", "text": story(0)}]
+    Path("kept.jl").write_text("".join(f"{json.dumps(item)}\n" for item in kept))
+    texts = [
+        story(0),
+        story(0, changed=4),
+        story(0, changed=14),
+        f"{story(0)} 77",
+        story(0, changed=14),
+    ]
+    file = AsideFile("aside.jl.gz")
+    for number, text in enumerate(texts, 1):
+        verdict = Verdict(
+            Kind.NEAR_DUPLICATE, f"https://b.example/{number}", "https://a.example/0", 0.9
+        )
+        file.put(record_of(number, verdict, url=verdict.url, text=text))
+    file.put(record_of(9, VERDICTS[0], other="no text that could be compared"))
+    file.close()
+    return "aside.jl.gz"
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        # The second of two copies that come back stays dropped, and what has no text comes back.
+        ("--again 0.9", [3, 9]),
+        ("--again 0.99", [2, 3, 9]),
+        ("--again 0.6", [9]),
+        ("--again 0.9 --distinguish numbers", [3, 4, 9]),
+        ("--again 0.9 --distinguish numbers --pattern /4$", [4]),
+    ],
+)
+def test_items_are_decided_anew_at_another_similarity_or_by_other_marks(
+    run: Run, dropped: str, options: str, ids: list[int]
+) -> None:
+    run(f"restore {dropped} -o out.jl {options} --kept kept.jl")
+    assert [json.loads(line)["id"] for line in Path("out.jl").read_text().splitlines()] == ids
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--again 0.9", "--again and --kept go together"),
+        ("--kept kept.jl", "--again and --kept go together"),
+        ("--again 0.9 --kept kept.jl --text-field body", "--kept has no item that could be"),
+        ("--again 90 --kept kept.jl", "--again is 90.0; it must be a number"),
+        ("--apart kept.jl", "kept.jl, line 1: this is no pair"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    run: Run, dropped: str, options: str, said: str
+) -> None:
+    if "kept.jl" in options and "apart" in options:
+        Path("kept.jl").write_text('{"text": "no pair"}\n')
+    result = run(f"restore {dropped} -o out.jl {options}")
+    assert result.status == 2
+    assert said in result.err
+    assert not Path("out.jl").exists()
+
+
+def test_pages_are_added_to_those_that_are_told_apart(run: Run, aside: str) -> None:
+    earlier = '{"url": "https://shop.example/p/1", "original": null}\n'
+    Path("apart.jl").write_text(earlier)
+    run(f"restore {aside} -o out.jl --apart apart.jl")
+    lines = Path("apart.jl").read_text().splitlines(keepends=True)
+    assert lines[0] == earlier
+    # Each page once, and none that is as it was.
+    assert [json.loads(line)["url"] for line in lines[1:]] == [
+        "https://shop.example/p/2",
+        "https://www.news.example/x",
+        "https://news.example/y",
+    ]
+
+
+def test_compare_says_that_a_person_has_told_pages_apart(run: Run) -> None:
+    for name in ("a", "b"):
+        Path(f"{name}.html").write_text(f"<title>Ferry</title><p>{story(1)}</p>")
+    pages = "compare a.html b.html --urls https://a.example/1 https://a.example/x/2"
+    assert "kept apart" not in run(pages).out
+    Path("apart.jl").write_text('{"url": "https://a.example/x/2"}\n')
+    said = run(f"{pages} --apart apart.jl")
+    assert "kept apart: a person has told them apart" in said.out

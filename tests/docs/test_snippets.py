@@ -46,7 +46,11 @@ def test_a_snippet_runs(block: Block, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("block", OF_SETTINGS, ids=lambda block: block.name)
-def test_settings_can_be_pasted(block: Block) -> None:
+def test_settings_can_be_pasted(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apart.jl").touch()
     settings = Settings({name: value for name, value in run(block).items() if name.isupper()})
     if (extractor := f"{PREFIX}EXTRACTOR") in settings:
         settings.pop(extractor)  # of a project that is not here

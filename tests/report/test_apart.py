@@ -91,8 +91,8 @@ def test_a_pair_whose_marks_are_known_is_shown_first(report_of: ReportOf) -> Non
     [
         (stories(10), True),
         (stories(9), False),
-        ([*stories(10), *(page(f"{NEWS}/archive/{n}") for n in range(20, 30))], True),
-        ([*stories(10), *(page(f"{NEWS}/archive/{n}") for n in range(20, 31))], False),
+        ([*stories(10), *(page(f"{NEWS}/archive/{n}") for n in range(20, 50))], True),
+        ([*stories(10), *(page(f"{NEWS}/archive/{n}") for n in range(20, 51))], False),
         (stories(30, at=0.99), True),
         (stories(30, at=0.98), False),
         *((stories(30, by=kind), True) for kind in ("data", "name", "player")),
@@ -110,6 +110,34 @@ def test_a_mark_is_suggested_that_keeps_most_copies_of_a_pattern_apart(
     # With a pair, and the price.
     assert ("Contents that differ in these marks alone are dropped" in text) is is_told
     assert ("Contents that differ in these marks alone are dropped" in page_of(made)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("url_of_copy", "confirmed", "is_told"),
+    [
+        ("/mirror/{}", 15, False),
+        ("/mirror/{}", 14, True),
+        # The pictures of a page and its view are not compared.
+        ("/archive/{}?print=1", 30, True),
+    ],
+)
+def test_a_mark_that_copies_elsewhere_agree_on_does_not_change(
+    report_of: ReportOf, url_of_copy: str, confirmed: int, is_told: bool
+) -> None:
+    copies = [copy(NEWS + url_of_copy.format(n), f"{NEWS}/archive/{n}") for n in range(confirmed)]
+    made = report_of(*stories(30), *copies)
+    assert made["apart"][0]["confirmed"] == (0 if "?" in url_of_copy else confirmed)
+    assert bool(made["ignorable"]) is is_told
+
+
+def test_shells_are_named_by_site(report_of: ReportOf) -> None:
+    shells = [page(f"{NEWS}/{n}", "skipped", reason="shell") for n in range(4)]
+    other = page("https://other.example/feed", "skipped", reason="content_type")
+    made = report_of(*shells, other)
+    (text,) = findings(made, "needs a browser")
+    assert text.startswith(f"4 pages at news.example, such as {NEWS}/0, passed unchecked")
+    assert "needs a browser" in page_of(made)
+    assert "needs a browser" in printed(made)
 
 
 def test_the_setting_may_be_copied_as_it_is(report_of: ReportOf) -> None:

@@ -263,6 +263,26 @@ def test_a_trap_in_a_path_and_in_a_parameter_is_named(report_of: ReportOf, trap:
     assert [group["trap"] for group in parameters] == [trap]
 
 
+@pytest.mark.parametrize(
+    ("value", "trap"),
+    [
+        ("{0}", "many URLs, few texts"),
+        ("site{0}", "many URLs, few texts"),
+        ("2026-01-{0:02}", "calendar"),
+        ("17{0:08}", "calendar"),
+    ],
+)
+def test_a_start_and_an_end_are_a_calendar_only_with_dates(
+    report_of: ReportOf, value: str, trap: str
+) -> None:
+    copies = [
+        copy(f"{E_COM}list?{name}={value.format(n)}", f"{E_COM}{n}")
+        for name in ("start", "from")
+        for n in NUMBERS
+    ]
+    assert {group["trap"] for group in report_of(*copies)["parameters"]} == {trap}
+
+
 def copies_of_one(number: int, others: int, path: str = "p{}") -> list[Line]:
     """The lines of a crawl in which so many pages are copies of the first one."""
     kept = [page(f"{E_COM}first"), *(page(f"{E_COM}other/{n}/of") for n in range(others))]

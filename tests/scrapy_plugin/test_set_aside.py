@@ -73,3 +73,53 @@ def test_an_item_that_cannot_be_set_aside_is_delivered(
     assert result.counts["set_aside/failed"] == 2
     (warning,) = result.errors
     assert "cannot set an item aside" in warning
+
+
+@pytest.mark.parametrize("pages", [PAGES, ["/near/a", "/a", "/a-copy", "/b"]])
+@pytest.mark.parametrize("paragraphs", [None, 0.2])
+def test_pages_that_a_person_tells_apart_stay_apart_in_later_crawls(
+    crawl: Crawler, site: Site, tmp_path: Path, pages: list[str], paragraphs: float | None
+) -> None:
+    """Whatever comes first, and whichever copy is met."""
+    path, apart = str(tmp_path / "aside.jl.gz"), tmp_path / "apart.jl"
+    options = {"CRAWLDEDUP_ACTION": "drop-items", "CRAWLDEDUP_PARAGRAPHS": paragraphs}
+    crawl(site, PAGES, **options, CRAWLDEDUP_SET_ASIDE=path)
+    restore = ["restore", path, "-o", str(tmp_path / "near.jl"), "--apart", str(apart)]
+    assert main([*restore, "--evidence", "near_duplicate"]) == 0
+    pair = {"url": f"{site.url}/near/a", "original": f"{site.url}/a"}
+    assert [json.loads(line) for line in apart.read_text().splitlines()] == [pair]
+    later = {
+        **options,
+        "CRAWLDEDUP_APART": str(apart),
+        "CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite",
+        "CRAWLDEDUP_REVISIT": "drop",
+    }
+    first = crawl(site, pages, **later)
+    assert sorted(first.items) == ["/a", "/b", "/near/a"]
+    assert first.counts["duplicate/exact"] == 1
+    # It is known from then on, under its own URL.
+    again = crawl(site, pages, **later)
+    assert again.items == []
+    assert again.counts["unchanged"] == 3
+
+
+def test_items_that_a_person_tells_apart_stay_apart_in_later_crawls(
+    crawl: Crawler, site: Site, tmp_path: Path
+) -> None:
+    apart = tmp_path / "apart.jl"
+    apart.write_text('{"url": "/near/a", "original": "/a"}\n')
+    options = {
+        "CRAWLDEDUP_UNCHECKED_URLS": ".",
+        "CRAWLDEDUP_ITEM_FIELDS": ["body"],
+        "CRAWLDEDUP_APART": str(apart),
+    }
+    assert crawl(site, PAGES, **options).items == ["/a", "/near/a", "/b"]
+
+
+def test_a_file_of_pages_that_cannot_be_read_ends_the_crawl_with_the_remedy(
+    crawl: Crawler, site: Site, tmp_path: Path
+) -> None:
+    result = crawl(site, PAGES, CRAWLDEDUP_APART=str(tmp_path / "apart.jl"))
+    assert result.items == []
+    assert "CRAWLDEDUP_APART is '" in result.log
+    assert "crawldedup restore --apart" in result.log

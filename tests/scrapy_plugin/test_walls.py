@@ -73,6 +73,9 @@ HONEST: dict[str, Iterable[Verdict]] = {
     "pages that are not alike": (
         kept(n + 1, n, by) for by in ("similarity", "crowd") for n in range(500)
     ),
+    "siblings that are alike in a crowd": (
+        kept(n + 1, n, "text" if n % 2 else "crowd") for n in range(50)
+    ),
     "forty siblings of each page": chain.from_iterable(
         (new(n), *(kept(f"{n}/{at + 1}", f"{n}/{at}" if at else n) for at in range(40)))
         for n in range(50)
@@ -144,7 +147,16 @@ def replaced() -> Iterator[Verdict]:
             yield replace(copy(number, f"https://e.com/{nearest}"), replaces=True)
 
 
-@pytest.mark.parametrize("wall", [chained, scattered, replaced])
+def crowded() -> Iterator[Verdict]:
+    """A wall of few words: each ninth page is as near to several pages, and the next is nearest
+    to it.
+    """
+    yield new(0)
+    for number in range(1, 100):
+        yield kept(number, number - 1, "text" if number % 9 else "crowd")
+
+
+@pytest.mark.parametrize("wall", [chained, scattered, replaced, crowded])
 def test_a_wall_of_pages_that_differ_in_little_is_named_within_sixty_of_them(
     wall: Callable[[], Iterator[Verdict]],
 ) -> None:

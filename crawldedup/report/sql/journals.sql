@@ -75,7 +75,7 @@ WITH parts AS (
         replaces: 'BOOLEAN', abandoned: 'BOOLEAN', digest: 'VARCHAR', reason: 'VARCHAR', bytes: 'BIGINT',
         status: 'INTEGER', referer: 'VARCHAR', depth: 'INTEGER', latency: 'DOUBLE', waited: 'DOUBLE', read: 'DOUBLE',
         store: 'DOUBLE', probes: 'INTEGER', candidates: 'INTEGER', difference: 'VARCHAR', rejected_url: 'VARCHAR',
-        rejected_similarity: 'DOUBLE', rejected_by: 'VARCHAR', apart: 'VARCHAR',
+        rejected_similarity: 'DOUBLE', rejected_by: 'VARCHAR', apart: 'VARCHAR', changed_by: 'VARCHAR',
         t: 'DOUBLE', known: 'BIGINT', index_bytes: 'BIGINT', skipped: 'VARCHAR', rule: 'VARCHAR', wall: 'VARCHAR',
         share: 'DOUBLE', "window": 'BIGINT', "end": 'VARCHAR', stats: 'JSON', crawldedup_journal: 'INTEGER',
         withdrawn: 'JSON', volatile: 'VARCHAR'

@@ -73,6 +73,11 @@ SELECT max("end") AS "end", max(moment) AS last FROM lines GROUP BY process ORDE
 SELECT outcome, coalesce(reason, '') AS reason, count(*) AS pages
 FROM pages WHERE outcome IN ('skipped', 'error') GROUP BY ALL ORDER BY pages DESC LIMIT 40;
 
+-- name: shells
+-- Sites whose pages a script has yet to fill.
+SELECT site, count(*) AS pages, min(url) AS url FROM places WHERE outcome = 'skipped' AND reason = 'shell'
+GROUP BY site ORDER BY pages DESC, site LIMIT 20;
+
 -- name: walls
 -- A fleet meets each wall several times.
 SELECT wall AS url, coalesce(max(share), 0) AS share, coalesce(arg_max("window", share), 0) AS "window",
@@ -165,8 +170,12 @@ CREATE TABLE parameters AS WITH pairs AS (
 ), biggest AS (
     SELECT site, name, unnest(counted(outcome, rejected_by)), coalesce(sum(bytes), 0) AS bytes, NULL AS recent,
         0 AS since_new, 0 AS originals, approx_count_distinct(value) AS "values",
-        avg(regexp_full_match(value, '\d{4}-?\d{1,2}(-?\d{1,2})?')::INTEGER) > 0.5 OR regexp_full_match(
-            lower(name), 'date|day|month|year|week|from|to|start|end|ical|tribe-bar-date') AS is_date,
+        avg(regexp_full_match(value, '\d{4}-?\d{1,2}(-?\d{1,2})?')::INTEGER) > 0.5
+            OR regexp_full_match(lower(name), 'date|day|month|year|week|ical|tribe-bar-date')
+            -- Elsewhere they name a place in a list, or where a visitor comes from: a calendar has dates there.
+            OR regexp_full_match(lower(name), 'from|to|start|end')
+                AND avg(regexp_full_match(value, '\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?.*|1\d{9}(\d{3})?')::INTEGER) > 0.5
+            AS is_date,
         avg(regexp_full_match(value, '[0-9a-fA-F-]{16,}')::INTEGER) > 0.5 AS is_id
     FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT 200
 ), kinds AS (SELECT *, if(is_id, '{id}', if(is_date, '{date}', name)) AS kind FROM biggest)
@@ -232,13 +241,18 @@ FROM pages WHERE is_apart(outcome, rejected_by) GROUP BY kind ORDER BY pages DES
 
 -- name: apart
 -- What was kept apart, by pattern and mark, with the pair that reads most alike, if possible one that names its marks.
--- `judged` are all pages of the pattern, `origin` is empty if they stand on several hosts.
-WITH apart AS (
+-- `judged` are all pages of the pattern, `origin` is empty if they stand on several hosts. `confirmed` are pages that have
+-- a copy at another path: their marks agreed, which those that change by themselves would not.
+WITH confirmed AS (
+    SELECT DISTINCT kept AS url FROM copies WHERE split_part(url, '?', 1) <> split_part(kept, '?', 1)
+), apart AS (
     SELECT site, pattern AS name, rejected_by AS kind, coalesce(rejected_similarity, 0) AS similarity, origin, number,
+        url IN (FROM confirmed) AS is_confirmed,
         {'url': url, 'nearest': coalesce(rejected_url, ''), 'reason': coalesce(apart, '')} AS example
     FROM places WHERE is_apart(outcome, rejected_by)
 ), biggest AS (
     SELECT site, name, kind, count(*) AS pages, count(*) FILTER (similarity >= $same_text) AS same_text,
+        count(*) FILTER (is_confirmed) AS confirmed,
         if(min(origin) = max(origin), min(origin), '') AS origin,
         arg_max(example, (example.reason <> '', similarity, -number)) AS example
     FROM apart GROUP BY ALL ORDER BY pages DESC, site, name, kind LIMIT 200

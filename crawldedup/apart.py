@@ -1,0 +1,99 @@
+"""Files of pages that a person has told apart from others, however alike they read."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from crawldedup.checks import refused
+from crawldedup.errors import ConfigurationError
+from crawldedup.text import printable
+from crawldedup.urls import canonical_url
+
+Apart = frozenset[str]
+"""The normal forms of the URLs of pages that are compared with no other page."""
+
+_ALLOWED: Final = (
+    'a file that `crawldedup restore --apart` writes, such as "apart.jl", or a list of URLs'
+)
+_EXAMPLE: Final = '{"url": "https://shop.example/blue", "original": "https://shop.example/red"}'
+
+
+class Pair(NamedTuple):
+    """Two pages that are no copies, although they read alike."""
+
+    url: str  #: The URL of the page that is told apart.
+    original: str | None = None  #: The URL of the page that it was taken for a copy of.
+
+
+def check_apart(name: str, value: object) -> Apart | None:
+    """Return the pages that an option tells apart.
+
+    Args:
+        name: The option, for error messages.
+        value: The path of a file of pairs, or URLs.
+
+    Raises:
+        ConfigurationError: The value is anything else, or the file cannot be read.
+    """
+    if value is None or isinstance(value, frozenset):
+        return value
+    if isinstance(value, str | os.PathLike) and str(value):
+        try:
+            return frozenset(canonical_url(pair.url) for pair in read_pairs(Path(value)))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{name} is {str(value)!r}: {error}") from None
+    if isinstance(value, list | tuple | set) and all(isinstance(url, str) and url for url in value):
+        return frozenset(canonical_url(url) for url in value)
+    raise refused(name, value, _ALLOWED)
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """Return the pairs of a file, which has one JSON object on each line.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or one of its lines is no pair.
+    """
+    shown = printable(str(path))
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(
+            f"{shown} cannot be read: {reason}; `crawldedup restore --apart` writes such a file, "
+            "and an empty one tells no page apart"
+        ) from None
+    pairs = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        pair = _pair_of(line)
+        if pair is None:
+            raise ConfigurationError(f"{shown}, line {number}: this is no pair such as {_EXAMPLE}")
+        pairs.append(pair)
+    return pairs
+
+
+def _pair_of(line: str) -> Pair | None:
+    """Return the pair of a line; None if it holds none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, Mapping):
+        return None
+    url, original = value.get("url"), value.get("original")
+    if not isinstance(url, str) or not url or not isinstance(original, str | None):
+        return None
+    return Pair(url, original)
+
+
+def lines_of(pairs: Iterable[Pair]) -> Iterator[str]:
+    """Yield the lines of a file of these pairs: one for each page that is told apart."""
+    known = set()
+    for pair in pairs:
+        url = canonical_url(pair.url)
+        if url not in known:
+            known.add(url)
+            yield f"{json.dumps(pair._asdict())}\n"

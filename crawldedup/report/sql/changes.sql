@@ -1,0 +1,77 @@
+-- name: make_contents
+-- Of each URL what it was when the crawl met it first, and its text when it was met last. A better copy has replaced the
+-- page that came first: that one is the copy then. URLs are long: 64 bits tell them apart.
+CREATE TABLE contents AS WITH replaced AS (
+    SELECT DISTINCT hash(original) AS page FROM pages WHERE replaces AND original <> url
+)
+SELECT hash(url) AS page, any_value(url) AS url, any_value(site) AS site, arg_min(outcome, moment) AS outcome,
+    is_copy(arg_min(outcome, moment)) AND NOT coalesce(bool_or(replaces), false)
+        OR hash(any_value(url)) IN (SELECT page FROM replaced) AS is_copy,
+    arg_min(original, moment) AS original, arg_max(digest, moment) AS digest, coalesce(bool_or(changed), false) AS changed,
+    arg_max(changed_by, moment) FILTER (changed) AS changed_by, arg_max(difference, moment) FILTER (changed) AS difference
+FROM places WHERE is_judged(outcome) OR outcome = 'revisit' GROUP BY page;
+
+-- name: make_answers
+-- What else was answered at each URL, or that a rule has skipped it.
+CREATE TABLE answers AS SELECT page, arg_max(status, moment) AS status, arg_max(reason, moment) AS reason FROM (
+    SELECT hash(url) AS page, coalesce(status, 0) AS status, coalesce(reason, '') AS reason, moment FROM pages
+    WHERE outcome IN ('skipped', 'error')
+    UNION ALL SELECT hash(skipped), 0, 'skipped by a rule', moment FROM lines WHERE skipped IS NOT NULL
+) GROUP BY page;
+
+-- name: make_moves
+-- The addresses that the earlier crawl did not meet, and what they have in common with a page that is not met any more:
+-- its text, or that they are copies of it.
+CREATE TABLE moves AS WITH arrived AS (
+    SELECT * FROM contents WHERE page NOT IN (SELECT page FROM former.contents)
+), left_behind AS (
+    SELECT * FROM former.contents WHERE NOT is_copy AND page NOT IN (SELECT page FROM contents)
+), by_text AS (
+    SELECT digest, min(url) AS url FROM arrived WHERE outcome <> 'thin' GROUP BY digest
+), by_original AS (
+    SELECT original, min(url) AS url FROM arrived WHERE is_copy GROUP BY original
+)
+SELECT page, min(new_url) AS url FROM (
+    SELECT page, by_text.url AS new_url FROM left_behind JOIN by_text USING (digest)
+        WHERE $by_text AND left_behind.outcome <> 'thin'
+    UNION ALL SELECT page, by_original.url FROM left_behind JOIN by_original ON by_original.original = left_behind.url
+) GROUP BY page;
+
+-- name: make_changes_since
+-- Copies are left out: their originals count.
+CREATE TABLE changes_since AS WITH states AS (
+    SELECT coalesce(now.url, earlier.url) AS url, coalesce(now.site, earlier.site) AS site, moves.url AS moved_to,
+        status, reason, now.changed_by, now.difference, CASE
+        WHEN earlier.page IS NULL THEN if(now.is_copy OR now.url IN (SELECT url FROM moves), NULL, 'new')
+        WHEN now.changed THEN if(now.is_copy AND earlier.is_copy, NULL, 'changed')
+        WHEN now.is_copy THEN NULL
+        WHEN now.page IS NOT NULL AND earlier.is_copy THEN 'changed'
+        -- The verdict on a revisit knows of lines that change by themselves, as two digests do not.
+        WHEN now.outcome = 'revisit' AND $is_next THEN 'unchanged'
+        WHEN now.page IS NOT NULL AND NOT $by_text THEN 'unknown'
+        WHEN now.page IS NOT NULL THEN if(now.digest = earlier.digest, 'unchanged', 'changed')
+        WHEN earlier.is_copy THEN NULL
+        WHEN moves.url IS NOT NULL THEN 'moved'
+        WHEN status IN (404, 410) THEN 'gone'
+        ELSE 'unknown' END AS change,
+        now.page IS NOT NULL AS is_met
+    FROM contents AS now FULL JOIN former.contents AS earlier USING (page)
+    LEFT JOIN moves USING (page) LEFT JOIN answers USING (page)
+)
+SELECT change, url, site, coalesce(moved_to, '') AS moved_to, if(change = 'changed', coalesce(changed_by, ''), '') AS what,
+    if(change = 'changed', coalesce(difference, ''), '') AS difference,
+    CASE WHEN change = 'gone' THEN 'status ' || status
+    WHEN change <> 'unknown' THEN ''
+    WHEN is_met THEN 'the crawls have no common index'
+    ELSE coalesce(nullif(reason, ''), 'not asked for, or no answer') END AS reason
+FROM states WHERE change IS NOT NULL;
+
+-- name: count_changes
+SELECT change, count(*) AS pages FROM changes_since GROUP BY change;
+
+-- name: changes_since
+SELECT * FROM changes_since ORDER BY change, url;
+
+-- name: first_changes
+SELECT * FROM changes_since WHERE change <> 'unchanged'
+QUALIFY row_number() OVER (PARTITION BY change ORDER BY url) <= $most ORDER BY change, url;
