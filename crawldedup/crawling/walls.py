@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final, NamedTuple
 
+from crawldedup.marks.values import ShownMarks
+from crawldedup.reading.mark_words import without_dates
 from crawldedup.recent import put_last
 from crawldedup.scope import site_of
 from crawldedup.verdict import Kind, Verdict, is_hardly_apart
@@ -17,6 +19,7 @@ WINDOWS: Final = ((100, 0.6), (500, 0.3))
 # near to several: honest pages of one template look like that, too.
 _OTHERS_FOR_ONE_IN_A_CROWD: Final = 6
 MOST_SUSPECTED: Final = 20  # originals of a site, so that no site uses up those of another
+_NAME: Final = "name"
 _CROWD: Final = "crowd"  # what kept a page apart if several pages are as near as its original
 _MOST_SITES: Final = 100  # are watched
 _MOST_KEPT: Final = 10_000  # pages of which it is known what they are like
@@ -48,6 +51,9 @@ class Walls:
     the first one, and so do copies of them. A few pages that lie as near to several others count,
     too: a wall of few words has some.
 
+    Nor are pages told apart by a date in their names, such as those of empty months, unless they
+    show a picture or a player.
+
     `sites` holds the last judged pages of each.
     """
 
@@ -57,15 +63,21 @@ class Walls:
         # The URLs of the pages that later ones count as copies of, by hashes of the URLs of those.
         # What was needed last comes last.
         self._first_ones: dict[int, str] = {}
+        # What pages with a date in their names are called without it, by hashes of their URLs.
+        self._undated: dict[int, str] = {}
 
-    def add(self, verdict: Verdict, digest: int = 0) -> Suspicion | None:
+    def add(
+        self, verdict: Verdict, digest: int = 0, marks: ShownMarks | None = None
+    ) -> Suspicion | None:
         """Note a judged page, and return a suspicion of its original, once for each original.
 
         Args:
             verdict: The verdict of the page.
             digest: The digest of its fingerprint.
+            marks: What tells the page from others.
         """
-        first = self._first_one_like(verdict)
+        differs_in_date = self._differs_in_date(verdict, marks)
+        first = self._first_one_like(verdict, differs_in_date=differs_in_date)
         is_revisit = verdict.kind is Kind.REVISIT and digest != 0
         # What the pages of one wall share: the first of them or, where a lasting index knows them,
         # their text.
@@ -89,12 +101,23 @@ class Walls:
                 return Suspicion(first or verdict.url, count / pages, pages)
         return None
 
-    def _first_one_like(self, verdict: Verdict) -> str | None:
+    def _differs_in_date(self, verdict: Verdict, marks: ShownMarks | None) -> bool:
+        """Return whether only the date in its name keeps a page from being a copy."""
+        if marks is None or marks.pictures or marks.players:
+            return False
+        undated = without_dates(marks.name)
+        if undated is None:
+            return False
+        put_last(self._undated, hash(verdict.url), undated, _MOST_KEPT)
+        is_by_name = verdict.rejected_by == _NAME and verdict.rejected is not None
+        return is_by_name and self._undated.get(hash(verdict.rejected)) == undated
+
+    def _first_one_like(self, verdict: Verdict, *, differs_in_date: bool) -> str | None:
         """Return the URL of the first page that a page reads like, by way of the pages between
         them; None if it is no copy, and was not kept apart by little.
         """
         nearest = verdict.original if verdict.is_duplicate else None
-        if is_hardly_apart(verdict) or verdict.rejected_by == _CROWD:
+        if is_hardly_apart(verdict) or verdict.rejected_by == _CROWD or differs_in_date:
             nearest = verdict.rejected
         if nearest is None:
             return None

@@ -246,19 +246,8 @@ NO_FIELD: Final = re.compile(
 
 # Visits and dates, whose numbers change while the content stays
 
-_VISIT_WORDS: Final = _set(
+_DATE_WORDS: Final = _set(
     """
-    view views viewed visit visits visitor visitors visited online seen times ago user users guest
-    guests people looking left stock update updated comment comments printed rendered queries
-    hour hours minute minutes second seconds
-    currently member members share shares like likes read reads time today yesterday posts download
-    downloads rating vote votes replies copyright am pm utc gmt cet
-    aufrufe besucher gelesen gesehen vor stunden minuten heute gestern kommentar kommentare
-    aktualisiert stand uhr vue vues visite visites lecture lectures commentaire commentaires heure
-    heures aujourd hier visita visitas vistas leído leido hace comentario comentarios hoy ayer
-    letture commento commenti oggi ieri visualizações comentários hoje ontem weergaven reacties
-    geleden vandaag wyświetleń komentarzy dzisiaj просмотр просмотров просмотра комментариев
-    комментарий сегодня вчера назад görüntülenme yorum bugün
     monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat
     sun january february march april may june july august september october november december jan
     feb mar apr jun jul aug sep sept oct nov dec
@@ -273,6 +262,21 @@ _VISIT_WORDS: Final = _set(
     ekim kasım aralık
     """
 )
+_VISIT_WORDS: Final = _DATE_WORDS | _set(
+    """
+    view views viewed visit visits visitor visitors visited online seen times ago user users guest
+    guests people looking left stock update updated comment comments printed rendered queries
+    hour hours minute minutes second seconds
+    currently member members share shares like likes read reads time today yesterday posts download
+    downloads rating vote votes replies copyright am pm utc gmt cet
+    aufrufe besucher gelesen gesehen vor stunden minuten heute gestern kommentar kommentare
+    aktualisiert stand uhr vue vues visite visites lecture lectures commentaire commentaires heure
+    heures aujourd hier visita visitas vistas leído leido hace comentario comentarios hoy ayer
+    letture commento commenti oggi ieri visualizações comentários hoje ontem weergaven reacties
+    geleden vandaag wyświetleń komentarzy dzisiaj просмотр просмотров просмотра комментариев
+    комментарий сегодня вчера назад görüntülenme yorum bugün
+    """
+)
 _AGES: Final = _set(
     "day days week weeks month months year years tag tage tagen woche wochen monat monaten jahr "
     "jahren jour jours semaine semaines mois an ans día días semana semanas mes meses año años "
@@ -284,6 +288,7 @@ _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS: Final = re.compile(r"[a-z]+")
 _DIGIT: Final = re.compile(r"\d")
 _DIGITS: Final = re.compile(r"\d+")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -301,6 +306,18 @@ def without_visits(line: str) -> str:
     if is_about_visit or not _VISIT_WORDS.isdisjoint(words.findall(lower)):
         return without_digits(line)
     return line
+
+
+def without_dates(words: str) -> str | None:
+    """Return the words of a name without a date; None for a name that has no year or month, and no
+    day of the week.
+
+    "events in march 2027" is "events in".
+    """
+    every = words.split()
+    if not any(word in _DATE_WORDS or _YEAR.fullmatch(word) for word in every):
+        return None
+    return " ".join([word for word in every if word not in _DATE_WORDS and not word[0].isdigit()])
 
 
 def without_digits(line: str) -> str:

@@ -361,7 +361,8 @@ class DedupMiddleware:
         verdict, action = judged.verdict, self._options.wall
         if action == "ignore":
             return
-        suspicion = self._walls.add(verdict, judged.read.fingerprint.digest)
+        read = judged.read
+        suspicion = self._walls.add(verdict, read.fingerprint.digest, read.marks)
         if suspicion is None:
             if action == "close" and verdict.kind is Kind.NEW and not is_hardly_apart(verdict):
                 self._guard.note_content(request, verdict.url)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from crawldedup.crawling.walls import MOST_SUSPECTED, WINDOWS, Walls
+from crawldedup.marks.values import HEADLINE, ShownMarks, ShownName
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Answer, Site
@@ -50,6 +51,40 @@ def suspected(verdicts: Iterable[Verdict]) -> list[tuple[int, tuple[str, float, 
 
 def calendar(months: int) -> Iterator[Verdict]:
     return (copy(f"calendar/{month}", "https://e.com/calendar/0") for month in range(months))
+
+
+def dated(number: int, words: str, **shown: tuple[str, ...]) -> tuple[Verdict, ShownMarks]:
+    """A page that its name keeps apart from the page before it."""
+    verdict = (
+        kept(f"events/{number}", f"events/{number - 1}", "name") if number else new("events/0")
+    )
+    return verdict, ShownMarks(names=(ShownName(words, HEADLINE),), **shown)
+
+
+def months(number: int) -> str:
+    return f"events in {('march', 'april', 'mai', '3月')[number % 4]} {2001 + number // 4}"
+
+
+@pytest.mark.parametrize(
+    ("name_of", "shown", "is_suspected"),
+    [
+        (months, {}, True),
+        (months, {"pictures": ("harbor.jpg",)}, False),
+        (months, {"players": ("film",)}, False),
+        (lambda number: f"room {number}", {}, False),
+        (lambda number: f"{'abcdefghij'[number % 10]} {months(number)}", {}, False),
+    ],
+)
+def test_pages_whose_names_differ_in_a_date_are_a_wall(
+    name_of: Callable[[int], str], shown: dict[str, tuple[str, ...]], *, is_suspected: bool
+) -> None:
+    walls = Walls()
+    found = []
+    for number in range(100):
+        verdict, marks = dated(number, name_of(number), **shown)
+        found.append(walls.add(verdict, 0, marks))
+    assert any(found) == is_suspected
+    assert (found[59] is not None) == is_suspected
 
 
 def bursts() -> Iterator[Verdict]:
