@@ -15,9 +15,9 @@ from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 # before all of a site, and before each third page. Honest pages of one template stay below: of a
 # calendar, 35 of 100 and 123 of 500.
 WINDOWS: Final = ((100, 0.6), (500, 0.3))
-# Of the pages that read like an original, at most one for so many others may be a page that lies as
-# near to several: honest pages of one template look like that, too.
-_OTHERS_FOR_ONE_IN_A_CROWD: Final = 6
+# Of the pages that read like an original, at most one for so many others may lie as near to several,
+# or have but its name without a date: honest pages of one template look like that, too.
+_OTHERS_FOR_ONE_IN_DOUBT: Final = 5
 MOST_SUSPECTED: Final = 20  # originals of a site, so that no site uses up those of another
 _NAME: Final = "name"
 _CROWD: Final = "crowd"  # what kept a page apart if several pages are as near as its original
@@ -39,7 +39,7 @@ class JudgedPage(NamedTuple):
 
     key: int  #: What the pages of one wall have in common.
     url: int  #: The hash of its URL.
-    is_in_crowd: bool  #: Whether it was kept because several pages are as near as the nearest.
+    is_doubtful: bool  #: Whether several pages are as near as the nearest, or none is near.
 
 
 class Walls:
@@ -60,11 +60,9 @@ class Walls:
     def __init__(self) -> None:
         self.sites: dict[str, deque[JudgedPage]] = {}
         self._suspected: dict[str, set[int]] = {}
-        # The URLs of the pages that later ones count as copies of, by hashes of the URLs of those.
-        # What was needed last comes last.
+        # The URLs of the pages that later ones count as copies of, by hashes of the URLs of those,
+        # or of their names without dates. What was needed last comes last.
         self._first_ones: dict[int, str] = {}
-        # What pages with a date in their names are called without it, by hashes of their URLs.
-        self._undated: dict[int, str] = {}
 
     def add(
         self, verdict: Verdict, digest: int = 0, marks: ShownMarks | None = None
@@ -76,8 +74,8 @@ class Walls:
             digest: The digest of its fingerprint.
             marks: What tells the page from others.
         """
-        differs_in_date = self._differs_in_date(verdict, marks)
-        first = self._first_one_like(verdict, differs_in_date=differs_in_date)
+        dated = self._first_dated_like(verdict, marks)
+        first = self._first_one_like(verdict) if dated is None else dated
         is_revisit = verdict.kind is Kind.REVISIT and digest != 0
         # What the pages of one wall share: the first of them or, where a lasting index knows them,
         # their text.
@@ -85,8 +83,11 @@ class Walls:
         site = site_of(verdict.url)
         recent = self.sites.get(site, deque(maxlen=max(size for size, _ in WINDOWS)))
         put_last(self.sites, site, recent, _MOST_SITES)
-        is_in_crowd = verdict.rejected_by == _CROWD
-        recent.appendleft(JudgedPage(key, hash(verdict.url), is_in_crowd))
+        # A page of another month need not lie near the page of a month before it.
+        is_doubtful = verdict.rejected_by == _CROWD or (
+            dated is not None and verdict.rejected_by != _NAME
+        )
+        recent.appendleft(JudgedPage(key, hash(verdict.url), is_doubtful))
         if first is None and not is_revisit:
             return None
         suspected = self._suspected.get(site, set())
@@ -101,23 +102,27 @@ class Walls:
                 return Suspicion(first or verdict.url, count / pages, pages)
         return None
 
-    def _differs_in_date(self, verdict: Verdict, marks: ShownMarks | None) -> bool:
-        """Return whether only the date in its name keeps a page from being a copy."""
-        if marks is None or marks.pictures or marks.players:
-            return False
+    def _first_dated_like(self, verdict: Verdict, marks: ShownMarks | None) -> str | None:
+        """Return the URL of the first page of the site with the same name but for a date in it.
+
+        None for a page without a date in its name, and for one that shows a picture or a player.
+        """
+        if verdict.kind is not Kind.NEW or marks is None or marks.pictures or marks.players:
+            return None
         undated = without_dates(marks.name)
         if undated is None:
-            return False
-        put_last(self._undated, hash(verdict.url), undated, _MOST_KEPT)
-        is_by_name = verdict.rejected_by == _NAME and verdict.rejected is not None
-        return is_by_name and self._undated.get(hash(verdict.rejected)) == undated
+            return None
+        name = hash((site_of(verdict.url), undated))
+        first = self._first_ones.get(name, verdict.url)
+        put_last(self._first_ones, name, first, _MOST_KEPT)
+        return first
 
-    def _first_one_like(self, verdict: Verdict, *, differs_in_date: bool) -> str | None:
+    def _first_one_like(self, verdict: Verdict) -> str | None:
         """Return the URL of the first page that a page reads like, by way of the pages between
         them; None if it is no copy, and was not kept apart by little.
         """
         nearest = verdict.original if verdict.is_duplicate else None
-        if is_hardly_apart(verdict) or verdict.rejected_by == _CROWD or differs_in_date:
+        if is_hardly_apart(verdict) or verdict.rejected_by == _CROWD:
             nearest = verdict.rejected
         if nearest is None:
             return None
@@ -136,10 +141,10 @@ class Walls:
 
 
 def _count_like(key: int, pages: Iterable[JudgedPage]) -> int:
-    """Return how many URLs of these pages have a key, and at most a few of them from crowds."""
+    """Return how many URLs of these pages have a key, and count at most a few that are doubtful."""
     near: set[int] = set()
-    in_crowds: set[int] = set()
+    doubtful: set[int] = set()
     for page in pages:
         if page.key == key:
-            (in_crowds if page.is_in_crowd else near).add(page.url)
-    return len(near) + min(len(in_crowds - near), len(near) // _OTHERS_FOR_ONE_IN_A_CROWD)
+            (doubtful if page.is_doubtful else near).add(page.url)
+    return len(near) + min(len(doubtful - near), len(near) // _OTHERS_FOR_ONE_IN_DOUBT)
