@@ -15,8 +15,8 @@ from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 # before all of a site, and before each third page. Honest pages of one template stay below: of a
 # calendar, 35 of 100 and 123 of 500.
 WINDOWS: Final = ((100, 0.6), (500, 0.3))
-# Of the pages that read like an original, at most one for so many others may lie as near to several,
-# or have but its name without a date: honest pages of one template look like that, too.
+# Of the pages that read like an original, at most one for so many others may lie as near to
+# several, or have but its name without a date: honest pages of one template look like that, too.
 _OTHERS_FOR_ONE_IN_DOUBT: Final = 5
 MOST_SUSPECTED: Final = 20  # originals of a site, so that no site uses up those of another
 _NAME: Final = "name"
