@@ -28,14 +28,18 @@ from crawldedup.commands.command import (
 )
 from crawldedup.errors import ConfigurationError, MissingDependencyError, StoreUnavailableError
 from crawldedup.options import Options, option, options_of
+from crawldedup.service.tokens import (
+    READ_TOKEN_VARIABLE,
+    TOKEN_VARIABLE,
+    Tokens,
+    tokens_from,
+)
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
 
-TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
 # By which worker processes find the file with their settings, session and tokens.
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"
-_SHORTEST_TOKEN: Final = 16
 _MOST_HEAD: Final = (
     64 << 10
 )  # bytes: twice the longest names that a query may hold, as they are sent
@@ -64,8 +68,16 @@ class ServiceSettings(Options):
         f"TOKEN` (default: the environment's {TOKEN_VARIABLE}; without one, only this machine is "
         "listened to)",
     )
+    read_token_file: str | None = _argument(
+        None,
+        _text,
+        "a file of tokens that only read: who sends one can find, explain and compare pages, and "
+        f"change nothing (default: the environment's {READ_TOKEN_VARIABLE})",
+    )
     max_body: int = _argument(
-        8 << 20, checks.whole(1024), "the largest body that is taken, in bytes"
+        8 << 20,
+        checks.whole(1024),
+        "the largest body that is taken, in bytes, decompressed as well",
     )
     client_seconds: float = _argument(
         30.0, _seconds, "give up a client that takes longer to send a body"
@@ -78,19 +90,9 @@ class ServiceSettings(Options):
     )
 
     @property
-    def tokens(self) -> list[str]:
-        """Return the tokens of which clients must send one. Raises ConfigurationError."""
-        file = self.token_file
-        tokens = (
-            os.environ.get(TOKEN_VARIABLE, "") if file is None else Path(file).read_text("utf-8")
-        ).split()
-        if file is not None and not tokens:
-            raise ConfigurationError(f"{file} holds no token")
-        if any(len(token) < _SHORTEST_TOKEN or not token.isascii() for token in tokens):
-            raise ConfigurationError(
-                f"a token must have {_SHORTEST_TOKEN} or more ASCII characters"
-            )
-        return tokens
+    def tokens(self) -> Tokens:
+        """The tokens of which clients must send one. Raises ConfigurationError."""
+        return tokens_from(self.token_file, self.read_token_file)
 
 
 _OF_SERVICE: Final = tuple(
@@ -144,7 +146,13 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
             time.sleep(2)
     # All processes share a session, and so count as one crawler.
-    shared = json.dumps([asdict(settings), astuple(dedup.session), settings.tokens])
+    shared = json.dumps(
+        {
+            "settings": asdict(settings),
+            "session": astuple(dedup.session),
+            "tokens": asdict(settings.tokens),
+        }
+    )
     fields = {
         "address": f"{settings.host}:{settings.port}",
         "index": repr(dedup),
@@ -158,7 +166,7 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
         file.touch(0o600)
         file.write_text(shared, "utf-8")
         os.environ[VARIABLE] = str(file)
-        for name in (TOKEN_VARIABLE, STORE_VARIABLE):
+        for name in (TOKEN_VARIABLE, READ_TOKEN_VARIABLE, STORE_VARIABLE):
             os.environ.pop(name, None)
         if settings.workers > 1:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
