@@ -43,6 +43,7 @@ VARIABLE: Final = "CRAWLDEDUP_SERVICE"
 _MOST_HEAD: Final = (
     64 << 10
 )  # bytes: twice the longest names that a query may hold, as they are sent
+_SLOWEST_START_SECONDS: Final = 60
 _log: Final = logging.getLogger(__name__)
 
 _argument: Final = partial(option, owner="service")
@@ -128,6 +129,8 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
         raise MissingDependencyError(
             f"{error}; `crawldedup serve` needs: pip install {packages}"
         ) from error
+    from crawldedup.service.connections import Connection
+
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
     _check(settings)
     log_to_stderr(settings.log_level)
@@ -176,9 +179,9 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            # httptools is faster. But it loses the body of a request that offers HTTP/2 by
+            # Behind it stands h11. httptools loses the body of a request that offers HTTP/2 by
             # `Upgrade`, as clients in Java do, and it gathers heads without a bound.
-            http="h11",
+            http=Connection,
             h11_max_incomplete_event_size=_MOST_HEAD,
             ws="none",
             lifespan="on",
@@ -188,6 +191,8 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             proxy_headers=settings.trust_proxy is not None,
             forwarded_allow_ips=settings.trust_proxy,
             timeout_keep_alive=max(1, int(settings.client_seconds)),
+            # A process that is to replace another one takes some seconds to start.
+            timeout_worker_healthcheck=_SLOWEST_START_SECONDS,
         )
 
 
