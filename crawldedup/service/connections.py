@@ -26,6 +26,8 @@ Header = tuple[bytes, bytes]
 LAST_SECONDS: Final = 3.0
 """For how long a service that ends waits for one more request of a connection."""
 
+_LINGER_SECONDS: Final = 2.0  # for which the rest of a body is taken before a connection ends
+
 _CLOSE: Final = (b"connection", b"close")
 _HIGH_WATER: Final = 1 << 16  # bytes of a body that wait to be taken
 _END_OF_HEAD: Final = b"\r\n\r\n"
@@ -128,6 +130,7 @@ class Connection(asyncio.Protocol):
         self._exchange: _Exchange | None = None
         self._body_left = 0  # bytes of the request's body that have not arrived
         self._early = b""  # what arrived before the answer to an earlier request was complete
+        self._is_over = False  # The last answer was sent.
         self._is_full = False  # The client does not take its answers.
         self._idle_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -169,7 +172,9 @@ class Connection(asyncio.Protocol):
                 self._exchange.take(body, is_last=not self._body_left)
                 if self._exchange.waiting_bytes > _HIGH_WATER:
                     self._transport.pause_reading()
-        if not data:
+            elif self._is_over and not self._body_left:
+                self._transport.close()
+        if not data or self._is_over:
             return
         if self._exchange is not None or self._is_full:
             self._early += data
@@ -198,7 +203,7 @@ class Connection(asyncio.Protocol):
         self._server_state.total_requests += 1
         self._idle_since = self._loop.time()
         if closes:
-            self._transport.close()
+            self._close_after_body()
             return
         if self._timer is None:
             self._timer = self._loop.call_later(
@@ -207,6 +212,18 @@ class Connection(asyncio.Protocol):
         # What is left of the body is taken from the client, and dropped.
         self._transport.resume_reading()
         self._go_on()
+
+    def _close_after_body(self) -> None:
+        """Close the connection once the client has sent its request.
+
+        If it were closed earlier, the client would get an error in place of the answer.
+        """
+        self._is_over = True
+        if not self._body_left:
+            self._transport.close()
+            return
+        self._transport.resume_reading()
+        self._loop.call_later(_LINGER_SECONDS, self._end)
 
     def close(self) -> None:
         """Close the connection in the middle of an exchange."""
@@ -289,7 +306,7 @@ class Connection(asyncio.Protocol):
 
     def _end(self) -> None:
         if self._is_full:
-            # To close it would wait for the client to take what was sent.
+            # To close it would take until the client has taken what was sent.
             self._transport.abort()
         else:
             self._transport.close()

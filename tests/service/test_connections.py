@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from crawldedup.service.connections import LAST_SECONDS, simple_request
 from tests.servers import wait_until
-from tests.service.serving import Service, ServiceProcess, story
+from tests.service.serving import Service, ServiceProcess, service_here, story
 from tests.service.test_processes import ENDED, workers_of
 
 HEAD = b"POST /v1/find HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -89,6 +89,24 @@ def test_the_answer_to_a_last_request_says_so(service: Service) -> None:
     assert b"connection: close" in answer
     (answer,) = exchange(service, WHOLE)
     assert b"connection" not in answer.lower()
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+def test_a_client_that_sends_its_body_late_gets_the_refusal(tmp_path: Path, size: int) -> None:
+    """Closed at once, the connection would break under the client before it reads the answer."""
+    file = tmp_path / "tokens"
+    file.write_text("a-token-of-today-x")
+    with service_here(token_file=str(file)) as guarded:
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", guarded.port), timeout=20) as client:
+                client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % size)
+                time.sleep(0.1)
+                client.sendall(b"x" * size)
+                time.sleep(0.05)
+                received = b""
+                while data := client.recv(65536):
+                    received += data
+                assert received.startswith(b"HTTP/1.1 401 ")
 
 
 def test_a_client_that_takes_no_answers_costs_no_memory(service: Service) -> None:
