@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from crawldedup.service.command import VARIABLE, ServiceSettings, log_to_stderr
 from crawldedup.service.console import PAGES
 from crawldedup.service.endpoints import ENDPOINTS, METRICS_ROUTE
 from crawldedup.service.metrics import INDEX_PAGES, note_request
-from crawldedup.service.openapi import OPENAPI_ROUTE
+from crawldedup.service.openapi import DOCS_ROUTE, OPENAPI_ROUTE
 from crawldedup.service.problems import CLOSE, ProblemError, problem_of
 from crawldedup.service.routes import Answer, Route, Scope
 from crawldedup.service.tokens import Tokens
@@ -62,7 +62,9 @@ async def _nothing(*_: object) -> Answer:
     raise ProblemError("not-found", 404, _HINT)
 
 
-_ROUTES: Final = {route.path: route for route in (*ENDPOINTS, OPENAPI_ROUTE, METRICS_ROUTE, *PAGES)}
+_ROUTES: Final = {
+    route.path: route for route in (*ENDPOINTS, OPENAPI_ROUTE, DOCS_ROUTE, METRICS_ROUTE, *PAGES)
+}
 _ELSEWHERE: Final = Route("other", _nothing, methods=())
 
 
@@ -120,7 +122,13 @@ class Edge:
     ) -> Answer:
         """Check a request, take its body, and answer it. Raises what goes wrong."""
         headers = dict(scope["headers"])
-        self._doorkeeper.check(scope, headers, route)
+        try:
+            self._doorkeeper.check(scope, headers, route)
+        except ProblemError as refusal:
+            if _has_known_end(headers):
+                # Most clients look for no answer while they send: the body is taken, and dropped.
+                refusal.headers.pop("connection", None)
+            raise
         if route.methods and scope["method"] not in route.methods:
             allowed = {"allow": ", ".join(route.methods)}
             raise ProblemError("method", 405, _HINT, headers=allowed)
@@ -190,6 +198,14 @@ class Edge:
         if self._held > _MOST_HELD or self._dedup.waiting >= _MOST_WAITING:
             detail = "too many pages or large requests wait: try again later, or start more workers"
             raise ProblemError("busy", 503, detail, retry_after=1)
+
+
+def _has_known_end(headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a request says how long its body is, and is not too long to be dropped."""
+    length = headers.get(b"content-length", b"")
+    if b"transfer-encoding" in headers or not length.isdigit():
+        return False
+    return int(length) <= _MOST_HELD
 
 
 def _log_request(

@@ -97,16 +97,22 @@ def test_a_client_that_sends_its_body_late_gets_the_refusal(tmp_path: Path, size
     file = tmp_path / "tokens"
     file.write_text("a-token-of-today-x")
     with service_here(token_file=str(file)) as guarded:
-        for _ in range(5):
+        for _ in range(3):
             with socket.create_connection(("127.0.0.1", guarded.port), timeout=20) as client:
-                client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % size)
+                # The second form of it is read by h11.
+                for form in (b"Content-Length: %d\r\n\r\n", b"TE: x\r\nContent-Length: %d\r\n\r\n"):
+                    client.sendall(HEAD + form % size)
+                    time.sleep(0.1)
+                    client.sendall(b"x" * size)
+                    time.sleep(0.05)
+                    received = b""
+                    while b'"status"' not in received:
+                        received += client.recv(65536)
+                    assert received.startswith(b"HTTP/1.1 401 ")
+                client.sendall(HEAD + b"Connection: close\r\nContent-Length: 5\r\n\r\n")
                 time.sleep(0.1)
-                client.sendall(b"x" * size)
-                time.sleep(0.05)
-                received = b""
-                while data := client.recv(65536):
-                    received += data
-                assert received.startswith(b"HTTP/1.1 401 ")
+                client.sendall(b"12345")
+                assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
 
 
 def test_a_client_that_takes_no_answers_costs_no_memory(service: Service) -> None:

@@ -132,7 +132,7 @@ def test_requests_of_other_sites_are_refused(site: str, origin: str, is_own: boo
 
 def test_every_endpoint_is_guarded(guarded: Service, service: Service) -> None:
     evil: dict[str, str] = {"host": "evil.example"}
-    for path in ("/", "/search", "/v1/info", "/metrics", "/page.css"):
+    for path in ("/", "/search", "/docs", "/v1/info", "/metrics", "/page.css"):
         assert service.http.get(path, headers=evil).status_code == 421
     for path in ("/health/live", "/health/ready", "/openapi.json"):
         assert guarded.http.get(path, headers=evil).status_code == 200
@@ -180,7 +180,7 @@ def test_a_token_that_only_reads_changes_nothing(watched: Service) -> None:
     assert explained["verdict"]["kind"] == "new"
     pair = {"first": {"text": story(1)}, "second": {"text": story(1)}}
     assert watched.post("/v1/compare", pair, headers=reading).status_code == 200
-    for path in ("/", "/search", "/index", "/metrics"):
+    for path in ("/", "/search", "/index", "/docs", "/metrics"):
         assert watched.http.get(path, headers=reading).status_code == 200
     form = {"page": story(1), "url": PAGE["url"]}
     assert watched.http.post("/search", data=form, headers=reading).status_code == 200
