@@ -65,6 +65,13 @@ async def _nothing(*_: object) -> Answer:
 _ROUTES: Final = {
     route.path: route for route in (*ENDPOINTS, OPENAPI_ROUTE, DOCS_ROUTE, METRICS_ROUTE, *PAGES)
 }
+
+
+def routes() -> list[Route]:
+    """Return the routes of the service."""
+    return list(_ROUTES.values())
+
+
 _ELSEWHERE: Final = Route("other", _nothing, methods=())
 
 

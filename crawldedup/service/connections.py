@@ -38,7 +38,7 @@ _HEAD: Final = re.compile(
 )
 _LENGTH: Final = re.compile(rb"[0-9]{1,15}")
 # Requests with these need more than is done here.
-_UNUSUAL: Final = frozenset((b"transfer-encoding", b"upgrade", b"expect", b"te", b"trailer"))
+_UNUSUAL: Final = frozenset((b"transfer-encoding", b"upgrade", b"expect", b"trailer"))
 _SINGLE: Final = (b"host", b"content-length", b"connection")
 _STATUS_LINES: Final = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}".encode() for status in HTTPStatus

@@ -100,7 +100,10 @@ def test_a_client_that_sends_its_body_late_gets_the_refusal(tmp_path: Path, size
         for _ in range(3):
             with socket.create_connection(("127.0.0.1", guarded.port), timeout=20) as client:
                 # The second form of it is read by h11.
-                for form in (b"Content-Length: %d\r\n\r\n", b"TE: x\r\nContent-Length: %d\r\n\r\n"):
+                for form in (
+                    b"Content-Length: %d\r\n\r\n",
+                    b"Trailer: x\r\nContent-Length: %d\r\n\r\n",
+                ):
                     client.sendall(HEAD + form % size)
                     time.sleep(0.1)
                     client.sendall(b"x" * size)
