@@ -18,7 +18,7 @@ from crawldedup import client, errors, scrapy_plugin
 from crawldedup.cli import parser
 from crawldedup.scrapy_plugin import command, overrides, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
-from crawldedup.service import app
+from crawldedup.service import app, metrics
 from crawldedup.stores import registry
 from tests.docs.pages import PAGES, ROOT, SITE, section, shell_lines
 
@@ -120,8 +120,8 @@ def test_every_page_and_metric_of_the_service_is_in_the_reference() -> None:
         )
         == routes
     )
-    metrics = app.METRICS.collect()
-    counted = {f"{each.name}_total" if each.type == "counter" else each.name for each in metrics}
+    collected = metrics.METRICS.collect()
+    counted = {f"{each.name}_total" if each.type == "counter" else each.name for each in collected}
     assert first_column("http.md", "Metrics") == counted
 
 
