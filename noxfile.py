@@ -132,7 +132,7 @@ def repository_files(session: nox.Session) -> list[str]:
         return list(filter(None, tracked.split("\0")))
     found = [path for path in Path().rglob("*") if path.is_file() and not path.match("*.py[cod]")]
     generated = re.compile(
-        r"(?:\.(?!ci/|gitignore|pre-commit|readthedocs)|build/|docs/_build/|\w+\.egg-info/)"
+        r"(?:\.(?!ci/|dockerignore|gitignore|pre-commit|readthedocs)|build/|docs/_build/|\w+\.egg-info/)"
     )
     return [str(path) for path in found if not generated.match(str(path)) and "/." not in str(path)]
 

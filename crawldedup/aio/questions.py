@@ -49,7 +49,8 @@ class Questions:
     """Asks the store about pages in batches, in the order in which the pages came.
 
     While other pages are being read, a batch that isn't full waits up to `gathering_seconds` for
-    them.
+    them. Clients who wait for each verdict before they send the next page come back together: a
+    batch that follows another one at once waits up to `returning_seconds` for as many pages.
     """
 
     def __init__(self, ask_batch: AskBatch) -> None:
@@ -58,7 +59,11 @@ class Questions:
         self._is_gathered = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
         self._pages_in_reading = 0
+        self._expected_pages = 1
+        self._last_size = 1
+        self._answered_at = 0.0
         self.gathering_seconds = GATHERING_SECONDS
+        self.returning_seconds = 0.0
 
     def __len__(self) -> int:
         """The number of pages that are being read or wait for their verdicts."""
@@ -81,7 +86,7 @@ class Questions:
         question = Question(page, content, asyncio.get_running_loop().create_future())
         question.reply.add_done_callback(ignore_error)
         self._waiting.append(question)
-        if not self._pages_in_reading or len(self._waiting) >= BATCH:
+        if self._has_enough():
             self._is_gathered.set()
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask_all())
@@ -98,16 +103,27 @@ class Questions:
             batch = self._waiting[:BATCH]
             await self._ask([question for question in batch if not question.reply.done()])
             del self._waiting[: len(batch)]
+            self._last_size = len(batch)
+            self._answered_at = perf_counter()
         self._asking = None
 
     async def _gather(self) -> None:
-        """Wait until a batch is full, no page is being read, or the time is over."""
+        """Wait until a batch is full, no page is to be expected, or the time is over."""
         self._is_gathered.clear()
-        if not self._pages_in_reading or len(self._waiting) >= BATCH:
+        has_just_answered = perf_counter() - self._answered_at < self.returning_seconds
+        self._expected_pages = self._last_size if has_just_answered else 1
+        if self._has_enough():
             return
+        seconds = self.gathering_seconds if self._pages_in_reading else self.returning_seconds
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.gathering_seconds):
+            async with asyncio.timeout(seconds):
                 await self._is_gathered.wait()
+
+    def _has_enough(self) -> bool:
+        """Return whether a batch is full, or no other page is to be expected soon."""
+        if len(self._waiting) >= BATCH:
+            return True
+        return not self._pages_in_reading and len(self._waiting) >= self._expected_pages
 
     async def _ask(self, questions: Sequence[Question]) -> None:
         if not questions:

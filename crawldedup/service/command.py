@@ -28,17 +28,22 @@ from crawldedup.commands.command import (
 )
 from crawldedup.errors import ConfigurationError, MissingDependencyError, StoreUnavailableError
 from crawldedup.options import Options, option, options_of
+from crawldedup.service.tokens import (
+    READ_TOKEN_VARIABLE,
+    TOKEN_VARIABLE,
+    Tokens,
+    tokens_from,
+)
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
 
-TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
 # By which worker processes find the file with their settings, session and tokens.
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"
-_SHORTEST_TOKEN: Final = 16
 _MOST_HEAD: Final = (
     64 << 10
 )  # bytes: twice the longest names that a query may hold, as they are sent
+_SLOWEST_START_SECONDS: Final = 60
 _log: Final = logging.getLogger(__name__)
 
 _argument: Final = partial(option, owner="service")
@@ -64,8 +69,16 @@ class ServiceSettings(Options):
         f"TOKEN` (default: the environment's {TOKEN_VARIABLE}; without one, only this machine is "
         "listened to)",
     )
+    read_token_file: str | None = _argument(
+        None,
+        _text,
+        "a file of tokens that only read: who sends one can find, explain and compare pages, and "
+        f"change nothing (default: the environment's {READ_TOKEN_VARIABLE})",
+    )
     max_body: int = _argument(
-        8 << 20, checks.whole(1024), "the largest body that is taken, in bytes"
+        8 << 20,
+        checks.whole(1024),
+        "the largest body that is taken, in bytes, decompressed as well",
     )
     client_seconds: float = _argument(
         30.0, _seconds, "give up a client that takes longer to send a body"
@@ -78,19 +91,9 @@ class ServiceSettings(Options):
     )
 
     @property
-    def tokens(self) -> list[str]:
-        """Return the tokens of which clients must send one. Raises ConfigurationError."""
-        file = self.token_file
-        tokens = (
-            os.environ.get(TOKEN_VARIABLE, "") if file is None else Path(file).read_text("utf-8")
-        ).split()
-        if file is not None and not tokens:
-            raise ConfigurationError(f"{file} holds no token")
-        if any(len(token) < _SHORTEST_TOKEN or not token.isascii() for token in tokens):
-            raise ConfigurationError(
-                f"a token must have {_SHORTEST_TOKEN} or more ASCII characters"
-            )
-        return tokens
+    def tokens(self) -> Tokens:
+        """The tokens of which clients must send one. Raises ConfigurationError."""
+        return tokens_from(self.token_file, self.read_token_file)
 
 
 _OF_SERVICE: Final = tuple(
@@ -126,6 +129,8 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
         raise MissingDependencyError(
             f"{error}; `crawldedup serve` needs: pip install {packages}"
         ) from error
+    from crawldedup.service.connections import Connection
+
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
     _check(settings)
     log_to_stderr(settings.log_level)
@@ -144,7 +149,13 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
             time.sleep(2)
     # All processes share a session, and so count as one crawler.
-    shared = json.dumps([asdict(settings), astuple(dedup.session), settings.tokens])
+    shared = json.dumps(
+        {
+            "settings": asdict(settings),
+            "session": astuple(dedup.session),
+            "tokens": asdict(settings.tokens),
+        }
+    )
     fields = {
         "address": f"{settings.host}:{settings.port}",
         "index": repr(dedup),
@@ -158,7 +169,7 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
         file.touch(0o600)
         file.write_text(shared, "utf-8")
         os.environ[VARIABLE] = str(file)
-        for name in (TOKEN_VARIABLE, STORE_VARIABLE):
+        for name in (TOKEN_VARIABLE, READ_TOKEN_VARIABLE, STORE_VARIABLE):
             os.environ.pop(name, None)
         if settings.workers > 1:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
@@ -168,9 +179,9 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            # httptools is faster. But it loses the body of a request that offers HTTP/2 by
+            # Behind it stands h11. httptools loses the body of a request that offers HTTP/2 by
             # `Upgrade`, as clients in Java do, and it gathers heads without a bound.
-            http="h11",
+            http=Connection,
             h11_max_incomplete_event_size=_MOST_HEAD,
             ws="none",
             lifespan="on",
@@ -180,6 +191,8 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             proxy_headers=settings.trust_proxy is not None,
             forwarded_allow_ips=settings.trust_proxy,
             timeout_keep_alive=max(1, int(settings.client_seconds)),
+            # A process that is to replace another one takes some seconds to start.
+            timeout_worker_healthcheck=_SLOWEST_START_SECONDS,
         )
 
 

@@ -3,8 +3,10 @@ without scripts.
 """
 
 import asyncio
+import json
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -62,9 +64,22 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
             refused.problem.status,
             headers | refused.headers,
         )
+    return page_of(name, dedup, status=status, headers=headers, **values)
+
+
+def page_of(
+    name: str,
+    dedup: AsyncDeduplicator,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] = _HEADERS,
+    **values: Any,
+) -> Answer:
+    """Return a page by its template and these values."""
     templates = templates_of(
-        "crawldedup.service", describe, kind_in_words, pluralize, shown_url, summary
+        "crawldedup.service", describe, indented, kind_in_words, pluralize, shown_url, summary
     )
+    values = {"problem": None, **values}
     page = templates.get_template(f"{name}.html").render(page=name, options=dedup.options, **values)
     # What was pasted may hold halves of surrogate pairs.
     return Answer(page.encode("utf-8", "replace"), status, headers)
@@ -78,6 +93,11 @@ async def style(*_: object) -> Answer:
     )
     headers = _HEADERS | {"content-type": "text/css; charset=utf-8"}
     return Answer(b"".join(sheet.read_bytes() for sheet in sheets), headers=headers)
+
+
+def indented(value: object) -> str:
+    """Return a value as JSON for people."""
+    return json.dumps(value, indent=2)
 
 
 def summary() -> list[tuple[str, dict[str, float]]]:

@@ -141,7 +141,13 @@ async def ready(dedup: AsyncDeduplicator) -> dict[str, str]:
     return {"status": "ready"}
 
 
-def _route(path: str, answer: Callable[..., Awaitable[object]], *, is_open: bool = False) -> Route:
+def _route(
+    path: str,
+    answer: Callable[..., Awaitable[object]],
+    *,
+    is_open: bool = False,
+    writes: bool = False,
+) -> Route:
     """Return an endpoint: a function that takes the index, what is `sent`, of the type that it
     names, and `extras`, if it names them.
     """
@@ -158,16 +164,17 @@ def _route(path: str, answer: Callable[..., Awaitable[object]], *, is_open: bool
             arguments.insert(0, sent_in(scope, body, kind, query))
         return Answer(wire.encode(await answer(dedup, *arguments)))
 
-    return Route(path, respond, ("POST",) if kind else GET, is_open)
+    methods = ("POST",) if kind else GET
+    return Route(path, respond, methods, is_open=is_open, writes=writes)
 
 
 ENDPOINTS: Final = [
-    _route("/v1/check", check),
-    _route("/v1/check/batch", check_batch),
+    _route("/v1/check", check, writes=True),
+    _route("/v1/check/batch", check_batch, writes=True),
     _route("/v1/find", find),
     _route("/v1/explain", explain),
     _route("/v1/compare", compare),
-    _route("/v1/forget", forget),
+    _route("/v1/forget", forget, writes=True),
     _route("/v1/info", info),
     _route("/health/live", live, is_open=True),
     _route("/health/ready", ready, is_open=True),

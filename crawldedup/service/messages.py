@@ -225,18 +225,14 @@ def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> 
 
     Raises:
         ConfigurationError: The body cannot be decoded, or is not of the type.
-        ProblemError: The service does not take this media type or coding.
+        ProblemError: The service does not take this media type.
     """
     headers = dict(scope["headers"])
     content_type = headers.get(b"content-type", JSON.encode()).decode("latin-1")
     media_type = content_type.partition(";")[0].strip().lower()
-    coding = headers.get(b"content-encoding", b"identity").decode("latin-1").lower()
     allowed = (JSON, "text/html", "text/plain") if kind in PAGE_TYPES else (JSON,)
-    if media_type not in allowed or coding != "identity":
-        detail = (
-            f"the body is {media_type[:80]!r} in the coding {coding[:80]!r}: send "
-            f"{' or '.join(allowed)} as it is"
-        )
+    if media_type not in allowed:
+        detail = f"the body is {media_type[:80]!r}: send {' or '.join(allowed)}"
         raise ProblemError("media-type", 415, detail)
     charset = _CHARSET.search(content_type)
     value: dict[str, Any] = {**query}

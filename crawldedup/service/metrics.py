@@ -1,16 +1,43 @@
 """The Prometheus metrics of the service."""
 
 import os
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
 METRICS: Final = CollectorRegistry()
 counter: Final = partial(Counter, registry=METRICS)
 VERDICTS: Final = counter("crawldedup_verdicts", "Pages checked, by kind.", ["kind"])
 FAILURES: Final = counter("crawldedup_failures", "Pages not checked, by reason.", ["reason"])
+
+REQUESTS: Final = counter(
+    "crawldedup_requests", "Requests answered, by endpoint and status.", ["endpoint", "status"]
+)
+REQUEST_SECONDS: Final = Histogram(
+    "crawldedup_request_seconds",
+    "From first bytes to the answer.",
+    ["endpoint"],
+    registry=METRICS,
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+INDEX_PAGES: Final = Gauge(
+    "crawldedup_index_pages",
+    "About how many pages the index holds.",
+    registry=METRICS,
+    multiprocess_mode="mostrecent",
+)
+
+# Endpoints and statuses are few, and to look a metric up by its labels takes longer than to add.
+_requests_of: Final = cache(REQUESTS.labels)
+_seconds_of: Final = cache(REQUEST_SECONDS.labels)
+
+
+def note_request(endpoint: str, status: int, seconds: float) -> None:
+    """Count a request that was answered."""
+    _requests_of(endpoint, status).inc()
+    _seconds_of(endpoint).observe(seconds)
 
 
 def registry_of_all_workers() -> CollectorRegistry:

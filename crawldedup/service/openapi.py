@@ -16,9 +16,11 @@ from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 import msgspec
 
 from crawldedup import __version__, wire
+from crawldedup.aio import AsyncDeduplicator
 from crawldedup.index.explain import Candidate, Comparison, Explanation
 from crawldedup.reading.difference import Change
 from crawldedup.reading.omissions import Omission
+from crawldedup.service.console import page_of
 from crawldedup.service.endpoints import ENDPOINTS
 from crawldedup.service.messages import PAGE_TYPES, CheckedPage, KnownPage, Name, Pair, SentPage
 from crawldedup.service.problems import Problem
@@ -201,9 +203,16 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+async def show_docs(dedup: AsyncDeduplicator, *_: object) -> Answer:
+    """Show the OpenAPI document to people."""
+    writes = {route.path for route in ENDPOINTS if route.writes}
+    return page_of("docs", dedup, document=description(), writes=writes)
+
+
 async def show_openapi(*_: object) -> Answer:
     """Show the OpenAPI document."""
     return Answer(wire.encode(description()))
 
 
+DOCS_ROUTE: Final = Route("/docs", show_docs, is_page=True)
 OPENAPI_ROUTE: Final = Route("/openapi.json", show_openapi, is_open=True)

@@ -39,6 +39,9 @@ _UNFORESEEN_DETAIL: Final = (
 )
 _log: Final = logging.getLogger(__name__)
 
+CLOSE: Final = {"connection": "close"}
+"""The header with which a connection ends, because the rest of a request is not read from it."""
+
 
 class Problem(Struct, frozen=True, omit_defaults=True):
     """A refusal, as it is sent."""

@@ -27,3 +27,4 @@ class Route(NamedTuple):
     methods: tuple[str, ...] = GET
     is_open: bool = False
     is_page: bool = False  # for people; links from anywhere may lead to it
+    writes: bool = False  # not for clients with a token that only reads

@@ -147,7 +147,7 @@ def test_an_archive_that_lacks_or_adds_a_file_is_refused() -> None:
 
 
 def test_the_image_has_what_builds_the_package() -> None:
-    copied = re.search(r"COPY (.*) \./", (ROOT / "docker-compose.yml").read_text("utf-8"))
+    copied = re.search(r"COPY (.*) \./", (ROOT / "Dockerfile").read_text("utf-8"))
     assert copied is not None
     assert set(copied[1].split()) == {
         "pyproject.toml",

@@ -18,7 +18,7 @@ from crawldedup import client, errors, scrapy_plugin
 from crawldedup.cli import parser
 from crawldedup.scrapy_plugin import command, overrides, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
-from crawldedup.service import app, console
+from crawldedup.service import app, metrics
 from crawldedup.stores import registry
 from tests.docs.pages import PAGES, ROOT, SITE, section, shell_lines
 
@@ -27,7 +27,7 @@ PYTHON = (REFERENCE / "python.md").read_text("utf-8")
 
 # Not settings: variables of the environment of the documentation's build, of commands and of the
 # service.
-NOT_SETTINGS = {"DOCS_ONLINE", "SERVICE", "STORE_FILE", "TOKEN"}
+NOT_SETTINGS = {"DOCS_ONLINE", "READ_TOKEN", "SERVICE", "STORE_FILE", "TOKEN"}
 
 
 def first_column(page: str, title: str) -> set[str]:
@@ -109,7 +109,10 @@ def test_the_reference_names_every_public_name_and_no_other() -> None:
 
 def test_every_page_and_metric_of_the_service_is_in_the_reference() -> None:
     routes = {
-        (method, route.path) for route in console.PAGES for method in set(route.methods) - {"HEAD"}
+        (method, route.path)
+        for route in app.routes()
+        if route.is_page
+        for method in set(route.methods) - {"HEAD"}
     }
     assert (
         set(
@@ -117,8 +120,8 @@ def test_every_page_and_metric_of_the_service_is_in_the_reference() -> None:
         )
         == routes
     )
-    metrics = app.METRICS.collect()
-    counted = {f"{each.name}_total" if each.type == "counter" else each.name for each in metrics}
+    collected = metrics.METRICS.collect()
+    counted = {f"{each.name}_total" if each.type == "counter" else each.name for each in collected}
     assert first_column("http.md", "Metrics") == counted
 
 

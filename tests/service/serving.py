@@ -18,6 +18,7 @@ import uvicorn
 
 from crawldedup.service.app import Edge
 from crawldedup.service.command import ServiceSettings
+from crawldedup.service.connections import Connection
 from tests.servers import free_port, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +62,10 @@ def service_here(**settings: Any) -> Iterator[Service]:
     """A service in a thread of this process, in memory unless the settings name a store."""
     service = Service()
     app = Edge(ServiceSettings(**settings))
-    server = uvicorn.Server(uvicorn.Config(app, port=service.port, log_config=None, lifespan="on"))
+    config = uvicorn.Config(
+        app, port=service.port, log_config=None, lifespan="on", http=Connection, ws="none"
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -69,6 +73,8 @@ def service_here(**settings: Any) -> Iterator[Service]:
         with service.http:
             yield service
     finally:
+        # It would wait for a last request.
+        service.http.close()
         server.should_exit = True
         thread.join()
 
@@ -96,9 +102,10 @@ class ServiceProcess(Service):
         return self
 
     def __exit__(self, *raised: object) -> None:
+        # The service would wait for a last request.
+        self.http.close()
         self.stop()
         self._log.close()
-        self.http.close()
 
     def answers(self) -> bool:
         assert self.process.poll() is None, self.log()

@@ -5,6 +5,7 @@ A browser tries them at length.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html import escape
@@ -16,6 +17,7 @@ from selectolax.lexbor import LexborHTMLParser
 from tests.browsers import BROWSER, needs_browser
 from tests.service.serving import TIDES, Service, service_here, story
 
+JSON = "application/json"
 SCRIPT = "javascript:window.broken=1"
 LONG = " ".join(f"word{place}" for place in range(600))
 HOSTILE = (
@@ -123,6 +125,35 @@ def test_the_index_is_searched_and_shown(console: Service) -> None:
     )
 
 
+def test_the_http_interface_is_shown(console: Service) -> None:
+    document = console.http.get("/openapi.json").json()
+    page = LexborHTMLParser(console.http.get("/docs").text)
+    headings = set(texts(page, "h3"))
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            assert f"{method.upper()} {path}" in headings
+            assert operation["summary"] in page.css_first("main").text()
+    for name, schema in document["components"]["schemas"].items():
+        assert name in headings
+        for field in schema.get("properties", {}):
+            assert field in texts(page, "dt")
+    targets = {node.attributes["href"] for node in page.css("main a[href^='#']")}
+    assert targets
+    assert all(page.css_first(f"[id='{target[1:]}']") for target in targets if target)
+    assert page.css_first("a[href='/openapi.json']")
+    assert page.css("script, [style], img") == []
+    assert "A token that only reads is refused." in page.css_first("main").text()
+    # What it shows of JSON is JSON.
+    shown = [node.text() for node in page.css("pre code")]
+    assert (
+        json.dumps(
+            document["paths"]["/v1/forget"]["post"]["requestBody"]["content"][JSON]["example"],
+            indent=2,
+        )
+        in shown
+    )
+
+
 @pytest.mark.parametrize("kind", ["text", "html"])
 @pytest.mark.parametrize(("path", "fields"), [("/", ("first", "second")), ("/search", ("page",))])
 def test_a_hostile_text_is_nothing_but_text(
@@ -163,7 +194,7 @@ def test_bad_input_gets_the_form_again_and_a_reason(
     assert page.css("form")
 
 
-@pytest.mark.parametrize("path", ["/", "/search", "/index"])
+@pytest.mark.parametrize("path", ["/", "/search", "/index", "/docs"])
 def test_every_page_forbids_what_it_does_not_need(console: Service, path: str) -> None:
     headers = console.http.get(path).headers
     assert (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ def served() -> Iterator[Service]:
 def test_the_lines_for_curl(served: Service, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<p>The text of the page ...</p>")
     answers: list[Any] = []
+    (tmp_path / "page.html.gz").write_bytes(gzip.compress((tmp_path / "page.html").read_bytes()))
     for _, line in shell_lines("curl", [GUIDE]):
         command = f"{line.replace(SHOWN, served.url)} --silent --show-error --fail"
         done = subprocess.run(
@@ -36,10 +38,11 @@ def test_the_lines_for_curl(served: Service, tmp_path: Path) -> None:
         )
         assert done.returncode == 0, (line, done.stderr)
         answers.append(json.loads(done.stdout))
-    first, copy, batch, found, explained, compared, info, forgotten = answers
+    first, copy, packed, batch, found, explained, compared, info, forgotten = answers
     (shown,) = (json.loads(block.code) for block in blocks("json", pages=[GUIDE]))
     assert shown.items() <= copy.items()
     assert [each["kind"] for each in (first, *batch, compared["verdict"])] == ["thin"] * 4
+    assert packed["kind"] == "exact_duplicate"
     assert (found, explained["verdict"]["kind"]) == ({"matches": []}, "exact_duplicate")
     assert (forgotten, info["namespace"]) == ({"forgotten": 1}, "default")
 

@@ -49,19 +49,27 @@ def test_what_must_be_installed_is_said(
 def test_no_other_process_gets_a_secret(tmp_path: Path, workers: str) -> None:
     """Every program of the same user can read the environment and the arguments of a process."""
     store, token = f"sqlite:///{tmp_path}/index.sqlite", "a-token-of-today-x"
-    environment = {"CRAWLDEDUP_STORE": store, "CRAWLDEDUP_TOKEN": token}
+    read_token = "a-token-to-read-with"
+    environment = {
+        "CRAWLDEDUP_STORE": store,
+        "CRAWLDEDUP_TOKEN": token,
+        "CRAWLDEDUP_READ_TOKEN": read_token,
+    }
     with ServiceProcess("--workers", workers, **environment) as service:
         page = {"url": "u", "html": f"<p>{story(1)}"}
         answer = service.post("/v1/check", page, headers={"authorization": f"Bearer {token}"})
         assert answer.status_code == 200
         assert service.post("/v1/check", page).status_code == 401
+        reading = {"authorization": f"Bearer {read_token}"}
+        assert service.post("/v1/check", page, headers=reading).status_code == 403
+        assert service.post("/v1/find", page, headers=reading).status_code == 200
         others = processes_below(service.process.pid)
         assert len(others) >= int(workers)
         for process in others:
             for file in ("cmdline", "environ"):
                 content = Path(f"/proc/{process}/{file}").read_bytes()
-                assert token.encode() not in content
-                assert store.encode() not in content
+                for secret in (store, token, read_token):
+                    assert secret.encode() not in content
 
 
 def processes_below(process: int) -> list[int]:

@@ -1,0 +1,103 @@
+"""Who may send a request: by its token, its Host, and the page that made a browser send it."""
+
+import base64
+import contextlib
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from crawldedup.service.command import is_this_machine
+from crawldedup.service.problems import CLOSE, ProblemError
+from crawldedup.service.routes import Route, Scope
+from crawldedup.service.tokens import Access, Tokens
+
+_SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
+
+
+class Doorkeeper:
+    """Refuses requests that nobody may send, or that this client may not send."""
+
+    def __init__(self, tokens: Tokens, own_host: str) -> None:
+        self._tokens = tokens
+        self._own_host = own_host
+
+    def check(self, scope: Scope, headers: Mapping[bytes, bytes], route: Route) -> None:
+        """Raise ProblemError for a request that is to be refused before its body is read."""
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # A proxy that goes by the length would take the rest for the next request.
+            detail = "give either Content-Length or Transfer-Encoding, not both"
+            raise ProblemError("invalid", 400, detail, headers=CLOSE)
+        if route.is_open:
+            return
+        if self._tokens:
+            self._require_token(headers.get(b"authorization", b""), route)
+        else:
+            require_own_host(headers.get(b"host", b""), self._own_host)
+        # A link may lead to a page, and to nothing else.
+        if not route.is_page or scope["method"] not in _SAFE_METHODS:
+            require_own_page(headers)
+
+    def _require_token(self, authorization: bytes, route: Route) -> None:
+        access = self._tokens.access_of(_token_in(authorization))
+        if access is Access.NONE:
+            detail = "give the token of the service in a header: Authorization: Bearer TOKEN"
+            kind = 'Basic realm="crawldedup"' if route.is_page else "Bearer"
+            headers = {"www-authenticate": kind, **CLOSE}
+            raise ProblemError("unauthorized", 401, detail, headers=headers)
+        if route.writes and access is not Access.FULL:
+            detail = (
+                f"this token only reads, and {route.path} changes the index: send a token that "
+                "allows everything, or ask /v1/explain what a check would say"
+            )
+            raise ProblemError("read-only", 403, detail, headers=CLOSE)
+
+
+def _token_in(authorization: bytes) -> bytes:
+    """Return the token that a request sends; an empty one never fits."""
+    kind, _, token = authorization.partition(b" ")
+    if kind.lower() == b"bearer":
+        return token.strip()
+    if kind.lower() == b"basic":
+        # A browser has asked for it as a password. The name beside it may be any.
+        with contextlib.suppress(ValueError):
+            return base64.b64decode(token.strip(), validate=True).partition(b":")[2].strip()
+    return b""
+
+
+# What follows keeps web pages from using the service through the browser of somebody who may:
+# nothing else would stop them. A page of any site can make the browser send a form to this machine.
+# A name of its own that it has moved to this machine (DNS rebinding) even lets it read the answer.
+
+
+def require_own_host(host: bytes, own: str) -> None:
+    """Raise ProblemError for a request to a name that anyone could have given this machine."""
+    with contextlib.suppress(ValueError):
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
+        if not host or name == own.lower() or is_this_machine(name):
+            return
+    detail = (
+        "the Host of the request is not this machine: ask for localhost or the address given as "
+        "--host, or give the service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
+    )
+    raise ProblemError("misdirected", 421, detail, headers=CLOSE)
+
+
+def require_own_page(headers: Mapping[bytes, bytes]) -> None:
+    """Raise ProblemError for a request that a page of another site has made a browser send."""
+    if _is_of_own_page(headers):
+        return
+    detail = (
+        "a page of another site sent this request through a browser: send it from a page of the "
+        "service, or from a program that sends neither Sec-Fetch-Site nor Origin; a proxy before "
+        "the service must pass Host on"
+    )
+    raise ProblemError("cross-site", 403, detail, headers=CLOSE)
+
+
+def _is_of_own_page(headers: Mapping[bytes, bytes]) -> bool:
+    # Browsers send the first to this machine and over TLS only, and no page can forge it.
+    site = headers.get(b"sec-fetch-site", b"")
+    if site:
+        return site in (b"same-origin", b"none")
+    origin, host = headers.get(b"origin", b""), headers.get(b"host", b"")
+    return not origin or origin.partition(b"://")[2].lower() == host.lower()

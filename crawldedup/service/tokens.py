@@ -1,0 +1,80 @@
+"""The tokens of the service: where they are read from, and what each of them allows."""
+
+import enum
+import hmac
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from crawldedup.errors import ConfigurationError
+
+TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
+READ_TOKEN_VARIABLE: Final = "CRAWLDEDUP_READ_TOKEN"
+SHORTEST_TOKEN: Final = 16
+
+
+class Access(enum.Enum):
+    """What a client may do."""
+
+    NONE = "nothing"
+    READ = "ask, and change nothing"
+    FULL = "everything"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens that clients may send: those that allow everything, and those that only read."""
+
+    full: Sequence[str] = ()
+    read_only: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.full or self.read_only)
+
+    def access_of(self, token: bytes) -> Access:
+        """Return what a token allows.
+
+        It is compared with each token, and with all of it, so that the time tells nothing.
+        """
+        is_full = [hmac.compare_digest(token, each.encode()) for each in self.full]
+        is_read_only = [hmac.compare_digest(token, each.encode()) for each in self.read_only]
+        if any(is_full):
+            return Access.FULL
+        if any(is_read_only):
+            return Access.READ
+        return Access.NONE
+
+
+def tokens_from(token_file: str | None, read_token_file: str | None) -> Tokens:
+    """Read the tokens from these files, or from the environment where no file is named.
+
+    Raises:
+        ConfigurationError: A file cannot be read or holds no token, a token is too short, or one
+            token is of both kinds.
+    """
+    tokens = Tokens(
+        _tokens_in(token_file, TOKEN_VARIABLE), _tokens_in(read_token_file, READ_TOKEN_VARIABLE)
+    )
+    if set(tokens.full) & set(tokens.read_only):
+        raise ConfigurationError(
+            "a token stands among those that allow everything and among those that only read: "
+            "make another one for reading"
+        )
+    return tokens
+
+
+def _tokens_in(file: str | None, variable: str) -> tuple[str, ...]:
+    if file is None:
+        tokens = tuple(os.environ.get(variable, "").split())
+    else:
+        try:
+            tokens = tuple(Path(file).read_text("utf-8").split())
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"the tokens in {file} cannot be read: {error}") from None
+        if not tokens:
+            raise ConfigurationError(f"{file} holds no token")
+    if any(len(token) < SHORTEST_TOKEN or not token.isascii() for token in tokens):
+        raise ConfigurationError(f"a token must have {SHORTEST_TOKEN} or more ASCII characters")
+    return tokens
