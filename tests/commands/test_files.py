@@ -112,7 +112,8 @@ def test_what_is_packed_can_be_read_again() -> None:
         ("a.warc.gz", "a web archive"),
         ("a.parquet", "Parquet"),
         ("a.parquet.gz", None),
-        ("a.warc.zst", None),
+        ("a.warc.zst", "a web archive"),
+        ("a.warc.xz", None),
         ("a.wacz.xz", None),
         ("a.tsv", None),
         ("a.html.zst", None),
@@ -144,7 +145,7 @@ def test_the_suffix_is_that_of_the_page(name: str, suffix: str) -> None:
     [
         ("old.arc", "warcio recompress"),
         ("old.ARC.gz", "warcio recompress"),
-        ("crawl.warc.zst", "unpack it"),
+        ("crawl.warc.xz", "unpack it"),
         ("table.parquet.gz", "unpack it"),
         ("table.tsv", "save it as .csv"),
         ("table.xlsx", "save it as .csv"),
