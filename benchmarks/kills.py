@@ -77,8 +77,9 @@ FOLDERS_OF_A_CONTENT: Final = ("a", "b", "near")
 """Where each content of a crawl stands; in the last folder, one word is changed. In one folder, it
 would be a sibling.
 """
-PAUSES: Final = {"crawls": (0.05, 2.0), "workers": (0.5, 2.0), "server": (0.05, 0.5)}
-"""The least and the longest time between two kills, in seconds. Workers take a second to start."""
+PAUSES: Final = {"crawls": (0.05, 2.0), "workers": (4.0, 9.0), "server": (0.05, 0.5)}
+"""The least and the longest time between two kills, in seconds. A worker that is killed
+while it starts is not replaced for a while, and all pages pass."""
 SETTINGS: Final[dict[str, Any]] = {
     "spider_class": "recording_spider.RecordingSpider",
     "ITEM_PIPELINES": {"recording_spider.RecordingPipeline": 100},
