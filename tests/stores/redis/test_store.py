@@ -623,6 +623,20 @@ def test_an_answer_that_no_redis_gives_is_an_error_of_the_store(handler: Any) ->
         server.shutdown()
 
 
+def test_a_crawler_takes_no_number_that_is_none(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lie(batches: Any) -> list[list[Any]]:
+        (replies,) = exchange(batches)
+        return [[[b"many", 0] if isinstance(reply, list) else reply for reply in replies]]
+
+    monkeypatch.setattr("crawldedup.stores.redis.connection.exchange", lie)
+    store = RedisStore(redis_server.url, LAYOUT)
+    with pytest.raises(StoreError, match="does not answer as Redis does"):
+        store.open()
+    store.close()
+
+
 @pytest.mark.parametrize(
     "form", ["redis://{}/0", "redis+sentinel://{}/mymaster", "redis+cluster://{}"]
 )
