@@ -73,7 +73,13 @@ PAGES: Final = "pages"
 SEED: Final = 1
 UNTOLD_TO_A_CLUSTER: Final = 50
 KILLS_A_CRAWL: Final = 25
-URLS_OF_A_CONTENT: Final = 3
+FOLDERS_OF_A_CONTENT: Final = ("a", "b", "near")
+"""Where each content of a crawl stands; in the last folder, one word is changed. In one folder, it
+would be a sibling.
+"""
+PAUSES: Final = {"crawls": (0.05, 2.0), "workers": (4.0, 9.0), "server": (0.05, 0.5)}
+"""The least and the longest time between two kills, in seconds. A worker that is killed
+while it starts is not replaced for a while, and all pages pass."""
 SETTINGS: Final[dict[str, Any]] = {
     "spider_class": "recording_spider.RecordingSpider",
     "ITEM_PIPELINES": {"recording_spider.RecordingPipeline": 100},
@@ -156,16 +162,11 @@ def run_crawls(what: str, given: Namespace) -> list[Outcome]:
 def crawl_to_the_end(
     what: str, kind: str, contents: int, kills: int, dice: random.Random
 ) -> Outcome:
-    """Crawl a site once, and kill so often on the way, at most.
-
-    The last view of a content has one word changed.
-    """
+    """Crawl a site once, and kill so often on the way, at most."""
     answers = {
-        f"/{content}/{view}": article(
-            content, words=120, changed_words=int(view == URLS_OF_A_CONTENT - 1)
-        )
+        f"/{folder}/{content}": article(content, words=120, changed_words=int(folder == "near"))
         for content in range(contents)
-        for view in range(URLS_OF_A_CONTENT)
+        for folder in FOLDERS_OF_A_CONTENT
     }
     paths, killed = dice.sample(list(answers), len(answers)), 0
     with (
@@ -178,7 +179,7 @@ def crawl_to_the_end(
         # Scrapy and its workers take a second to start.
         time.sleep(1)
         while crawl.poll() is None:
-            time.sleep(dice.uniform(0.05, 2 if what == "crawls" else 0.5))
+            time.sleep(dice.uniform(*PAUSES[what]))
             if killed < kills and crawl.poll() is None:
                 killed += kill_one(what, crawl, server, dice)
                 if crawl.poll() is not None:
@@ -186,7 +187,7 @@ def crawl_to_the_end(
         _, log = crawl.communicate()
         if crawl.returncode:
             sys.exit(f"a crawl ended with {crawl.returncode}:\n{log[-2000:]}")
-        delivered = [line.split("/")[1] for line in (folder / "delivered").read_text().split()]
+        delivered = [line.split("/")[2] for line in (folder / "delivered").read_text().split()]
     came = len(set(delivered))
     return Outcome(contents, killed, contents - came, 0, len(delivered) - came, 0)
 

@@ -35,6 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--one-in", type=int, default=1, help="run one in so many tests, others at each commit"
     )
+    parser.addoption(
+        "--histories", type=int, default=300, help="random histories of a store on a bad network"
+    )
 
 
 @pytest.hookimpl(trylast=True)

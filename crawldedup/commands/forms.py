@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from crawldedup.commands.packing import GZIP, packed_suffix, unpacked_name
+from crawldedup.commands.packing import GZIP, ZSTANDARD, packed_suffix, unpacked_name
 
 LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
 _FORMS: Final = {
@@ -46,8 +46,10 @@ _NOT_READ: Final = {
     **dict.fromkeys((".mht", ".mhtml"), "such pages are not read; save it as .html"),
 }
 _PACKED_ARCHIVE: Final = (
-    "web archives are read as .warc and .warc.gz; unpack it, and name what comes out"
+    "web archives are read as .warc, .warc.gz and .warc.zst; unpack it, and name what comes out"
 )
+_PACKED_AS: Final = ("", GZIP, ZSTANDARD)
+"""How web archives may be compressed, member by member."""
 _PACKED_TABLE: Final = "Parquet compresses by itself, and is read as .parquet; unpack it"
 
 
@@ -58,9 +60,19 @@ def form_of(name: str) -> str | None:
     """
     form = _form_inside(name)
     packed = packed_suffix(name)
-    if (form == PARQUET and packed) or (form == ARCHIVE and packed not in ("", GZIP)):
+    if (form == PARQUET and packed) or (form == ARCHIVE and packed not in _PACKED_AS):
         return None
     return form
+
+
+def archive_packed_by(packing: str) -> str:
+    """Return the form of a web archive whose records are compressed in one way; "" is none."""
+    return f"packed as {packing}, {ARCHIVE}" if packing else ARCHIVE
+
+
+def packed_archive(name: str) -> str:
+    """Return the form of a web archive, by its name. A WACZ holds archives in gzip."""
+    return archive_packed_by(GZIP if name.lower().endswith(".wacz") else packed_suffix(name))
 
 
 def _form_inside(name: str) -> str | None:

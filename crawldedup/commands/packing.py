@@ -1,4 +1,8 @@
-"""Read and write compressed files: gzip, bzip2, xz and Zstandard, by the ends of their names."""
+"""Read and write compressed files: gzip, bzip2, xz and Zstandard, by the ends of their names.
+
+A compressed file consists of members, one behind the other: those of gzip, the streams of bzip2 and
+xz, the frames of Zstandard. A `Member` reads one of them, and `opened` all.
+"""
 
 import bz2
 import gzip
@@ -7,7 +11,7 @@ import lzma
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, Protocol, cast
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 
@@ -31,7 +35,7 @@ class PackError(Exception):
     """Raised for a compressed file that is damaged."""
 
 
-PACK_ERRORS: Final = (PackError, EOFError, gzip.BadGzipFile, zlib.error)
+PACK_ERRORS: Final = (PackError, EOFError)
 """What reading an opened file raises where it is damaged or cut off."""
 
 
@@ -57,9 +61,7 @@ def opened(path: Path) -> BinaryIO:
     suffix = packed_suffix(path.name)
     if not suffix or not _begins_with(path, _MAGIC[suffix]):
         return path.open("rb")
-    if suffix == GZIP:
-        return cast("BinaryIO", gzip.GzipFile(path))
-    return io.BufferedReader(_Unpacked(path, _unpackers(path)[suffix]))
+    return io.BufferedReader(_Unpacked(path, unpackers(suffix, str(path))))
 
 
 def _begins_with(path: Path, magics: tuple[bytes, ...]) -> bool:
@@ -67,6 +69,14 @@ def _begins_with(path: Path, magics: tuple[bytes, ...]) -> bool:
         head = file.read(max(map(len, magics)))
     # What is cut off within the magic is damaged, and no other file.
     return head.startswith(magics) or (head != b"" and any(m.startswith(head) for m in magics))
+
+
+def packing_of(head: bytes, suffixes: tuple[str, ...]) -> str:
+    """Return the one of these suffixes that a file has by its first bytes; "" if it has none."""
+    for suffix in suffixes:
+        if head.startswith(_MAGIC[suffix]):
+            return suffix
+    return ""
 
 
 def packed(suffix: str, file: BinaryIO) -> BinaryIO:
@@ -81,6 +91,14 @@ def packed(suffix: str, file: BinaryIO) -> BinaryIO:
     if suffix == XZ:
         return cast("BinaryIO", lzma.LZMAFile(file, "wb"))
     return cast("BinaryIO", zstandard("the output").ZstdFile(file, "w"))
+
+
+def compressed(content: bytes, suffix: str) -> bytes:
+    """Return some bytes as one compressed member. Raises MissingDependencyError."""
+    target = io.BytesIO()
+    with packed(suffix, target) as file:
+        file.write(content)
+    return target.getvalue()
 
 
 def zstandard(what: str) -> Any:
@@ -102,27 +120,124 @@ def zstandard(what: str) -> Any:
     return zstd
 
 
-def _unpackers(path: Path) -> dict[str, Callable[[], Any]]:
-    unpackers: dict[str, Callable[[], Any]] = {
-        BZIP2: bz2.BZ2Decompressor,
-        XZ: lambda: lzma.LZMADecompressor(memlimit=_MOST_MEMORY),
-    }
-    if packed_suffix(path.name) == ZSTANDARD:
-        unpackers[ZSTANDARD] = zstandard(str(path)).ZstdDecompressor
-    return unpackers
+class Unpacker(Protocol):
+    """Decompresses one member, as the classes of the standard library do."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
 
 
-class _Unpacked(io.RawIOBase):
-    """What the streams of a compressed file hold, one behind the other.
+class _GzipUnpacker:
+    """Decompresses a member of gzip, and checks its length and its sum."""
+
+    def __init__(self) -> None:
+        self._unpack = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._unpack.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._unpack.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._unpack.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._unpack.decompress(self._unpack.unconsumed_tail + data, max_length)
+
+
+def unpackers(suffix: str, what: str) -> Callable[[], Unpacker]:
+    """Return what makes a decompressor for each member of a file.
+
+    Raises:
+        MissingDependencyError: It needs a package. The message names `what` is compressed.
+    """
+    if suffix == GZIP:
+        return _GzipUnpacker
+    if suffix == BZIP2:
+        return bz2.BZ2Decompressor
+    if suffix == XZ:
+        return lambda: lzma.LZMADecompressor(memlimit=_MOST_MEMORY)
+    return cast("Callable[[], Unpacker]", zstandard(what).ZstdDecompressor)
+
+
+class Member(io.RawIOBase):
+    """What one member of a compressed file holds.
 
     Raises PackError for damage, and EOFError where the file is cut off.
     """
 
-    def __init__(self, path: Path, new_unpacker: Callable[[], Any]) -> None:
+    def __init__(self, file: BinaryIO, begun: bytes, new_unpacker: Callable[[], Unpacker]) -> None:
+        """Begin a member.
+
+        Args:
+            file: The file, which stands behind `begun`.
+            begun: The first bytes of the member, and perhaps more.
+            new_unpacker: Makes its decompressor.
+        """
+        self._file = file
+        self._begun = begun
+        self._unpacker = new_unpacker()
+
+    @property
+    def rest(self) -> bytes:
+        """What was read of the file and stands behind the member. Known when all of it is read."""
+        return self._unpacker.unused_data if self._unpacker.eof else b""
+
+    @property
+    def end(self) -> int:
+        """Where the member ends in the file. Known when all of it is read."""
+        return self._file.tell() - len(self.rest)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = b""
+        while not piece and not self._unpacker.eof:
+            # A few bytes may hold gigabytes.
+            piece = self._unpacked(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def _unpacked(self, size: int) -> bytes:
+        packed_bytes = b""
+        needs_input = self._unpacker.needs_input
+        if needs_input:
+            packed_bytes = self._begun or self._file.read(_PIECE)
+            self._begun = b""
+        try:
+            piece = self._unpacker.decompress(packed_bytes, size)
+        # Each format has an error of its own.
+        except Exception as error:
+            raise PackError(str(error)) from error
+        if needs_input and not packed_bytes and not piece:
+            raise EOFError("the file is cut off")
+        return piece
+
+
+class _Unpacked(io.RawIOBase):
+    """What the members of a compressed file hold, one behind the other.
+
+    Raises PackError for damage, and EOFError where the file is cut off.
+    """
+
+    def __init__(self, path: Path, new_unpacker: Callable[[], Unpacker]) -> None:
         self._file = path.open("rb")
         self._new_unpacker = new_unpacker
-        self._unpacker: Any = None
-        self._left = b""  # read, and not decompressed yet
+        self._member: Member | None = None
+        self._left = b""  # read, and of no member yet
 
     def readable(self) -> bool:
         return True
@@ -132,41 +247,24 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: Any) -> int:
-        piece = b""
-        while not piece and self._has_more():
-            # A few bytes may hold gigabytes.
-            piece = self._unpacked(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
+        while (member := self._current()) is not None:
+            length = member.readinto(buffer)
+            if length:
+                return length
+            self._left = member.rest
+            self._member = None
+        return 0
 
-    def _has_more(self) -> bool:
-        """Return whether a stream is being read, after beginning the next one if there is one."""
-        if self._unpacker is not None and not self._unpacker.eof:
-            return True
-        if self._unpacker is not None:
-            self._left = self._unpacker.unused_data
-        # Streams of xz may be followed by NUL bytes.
-        while not (left := self._left.lstrip(b"\0")):
-            self._left = self._file.read(_PIECE)
-            if not self._left:
-                self._unpacker = None
-                return False
-        self._left = left
-        self._unpacker = self._new_unpacker()
-        return True
-
-    def _unpacked(self, size: int) -> bytes:
-        packed_bytes = b""
-        if self._unpacker.needs_input:
-            packed_bytes = self._left or self._file.read(_PIECE)
-            self._left = b""
-            if not packed_bytes:
-                raise EOFError("the file is cut off")
-        try:
-            return cast("bytes", self._unpacker.decompress(packed_bytes, size))
-        # Each format has an error of its own.
-        except Exception as error:
-            raise PackError(str(error)) from error
+    def _current(self) -> Member | None:
+        """Return the member that is read, after beginning the next one if there is one."""
+        if self._member is None:
+            # Streams of xz may be followed by NUL bytes.
+            while not (begun := self._left.lstrip(b"\0")):
+                self._left = self._file.read(_PIECE)
+                if not self._left:
+                    return None
+            self._member = Member(self._file, begun, self._new_unpacker)
+        return self._member
 
 
 def read_at_most(path: Path, size: int) -> bytes:

@@ -2,11 +2,9 @@
 copies.
 """
 
-import gzip
 import io
 import re
 import struct
-import zlib
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +14,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 from crawldedup.commands.archives import Record
 from crawldedup.commands.headers import Headers
 from crawldedup.commands.items import MOST_BYTES
+from crawldedup.commands.packing import Member, compressed, unpackers
 from crawldedup.errors import ConfigurationError
 
 WACZ_SUFFIX: Final = ".wacz"
@@ -114,7 +113,7 @@ class Revisits:
         lines = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in head.fields)
         text = f"WARC/{parts.version}\r\n{lines}\r\n"
         made = text.encode("utf-8", "replace") + parts.http + b"\r\n\r\n"
-        return gzip.compress(made, mtime=0) if record.is_packed else made
+        return compressed(made, record.packing) if record.packing else made
 
 
 class _Parts(NamedTuple):
@@ -130,8 +129,9 @@ def _parts_of(file: BinaryIO, record: Record) -> _Parts | None:
     """Return the parts of a record; None if it is large."""
     file.seek(record.start)
     content = file.read(min(record.end - record.start, MOST_BYTES))
-    if record.is_packed:
-        content = zlib.decompressobj(wbits=31).decompress(content, MOST_BYTES)
+    if record.packing:
+        member = Member(io.BytesIO(content), b"", unpackers(record.packing, str(record.path)))
+        content = io.BufferedReader(member).read(MOST_BYTES)
     stream = io.BytesIO(content)
     version = stream.readline().strip().removeprefix(b"WARC/").decode("ascii", "replace")
     head = Headers.read(stream)

@@ -40,7 +40,7 @@ def check_ignored_marks(name: str, value: Any) -> IgnoredMarks | None:
     try:
         plain = msgspec.json.decode(value) if isinstance(value, str) else value
         by_host = msgspec.convert(plain, dict[str, list[str]])
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
         raise refused(name, value, _ALLOWED) from None
     if not by_host:
         raise refused(name, value, _ALLOWED)

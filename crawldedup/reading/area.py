@@ -61,7 +61,7 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
             ]
         else:
             areas = msgspec.convert(value, list[Area])
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
         areas = []
     if not areas:
         raise refused(name, value, _ALLOWED)

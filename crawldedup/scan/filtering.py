@@ -43,8 +43,8 @@ from crawldedup.text import pluralize
 from crawldedup.verdict import Kind, Verdict
 
 _ENDINGS: Final = (
-    "it must end in .jsonl, .json or .csv, perhaps with .gz, .bz2, .xz or .zst behind it, in .warc "
-    "or .warc.gz, or in .parquet"
+    "it must end in .jsonl, .json or .csv, perhaps with .gz, .bz2, .xz or .zst behind it, in "
+    ".warc, .warc.gz or .warc.zst, or in .parquet"
 )
 _COMPANIONS: Final = (
     "request",
@@ -160,8 +160,7 @@ def _form(shown: str, name: str) -> str:
         raise ConfigurationError(
             f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}"
         )
-    is_packed = name.lower().endswith((".gz", WACZ_SUFFIX))
-    return f"packed, {form}" if form == forms.ARCHIVE and is_packed else form
+    return forms.packed_archive(name) if form == forms.ARCHIVE else form
 
 
 @dataclass(slots=True)
@@ -246,8 +245,8 @@ class _Feed:
                 f"{item.place}: the columns are not those of the first file: filter it by itself"
             )
         if isinstance(record := item.raw, Record):
-            if record.is_packed == (self.form == forms.ARCHIVE):
-                what = "packed" if record.is_packed else "not packed"
+            if forms.archive_packed_by(record.packing) != self.form:
+                what = f"packed as {record.packing}" if record.packing else "not packed"
                 raise ConfigurationError(
                     f"{record.path} is {what}, other than its name says: rename it"
                 )

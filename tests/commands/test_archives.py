@@ -13,9 +13,12 @@ import brotli
 import pytest
 
 from crawldedup.commands import archives, http_bodies
+from crawldedup.commands.packing import zstandard
 from crawldedup.commands.sources import readable_sources
 from crawldedup.page import Page
 from tests.commands.archive_files import conversion, request, response, written
+
+zstd: Any = zstandard("a test")
 
 URLS = [f"https://e.example/{number}" for number in range(5)]
 HTML = b"<p>" + b"The ferry leaves at seven. " * 50
@@ -201,12 +204,33 @@ def test_no_damage_hides_more_than_it_touches(path: Path, seed: int) -> None:
     assert len(urls) <= len(URLS)
 
 
+def damaged(frame: bytes) -> bytes:
+    """Return a frame that lacks some bytes in its middle."""
+    middle = len(frame) // 2
+    return frame[:middle] + frame[middle + 9 :]
+
+
 PLAIN, PACKED_PIECES = pieces(packed=False), pieces(packed=True)
 WHOLE = gzip.compress(b"".join(PLAIN))
 EMPTY_LINES = gzip.compress(PLAIN[0] + PLAIN[1] + b"\n" * 10_000)
 BROKEN = gzip.compress(PLAIN[2].replace(b"Content-Length: ", b"Content-Length: x"))
 NO_ARCHIVE = ([], ["at byte 0: .*cannot be read as a web archive"])
+ZSTANDARD_PIECES = [zstd.compress(record) for record in PLAIN]
+# What the readers of archives in Zstandard get first if they need a dictionary for the records.
+DICTIONARY = b"\x5d\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"word"
+SKIPPED_FRAME = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"word"
 CASES = [
+    (b"".join(ZSTANDARD_PIECES), (URLS, [])),
+    (SKIPPED_FRAME + b"".join(ZSTANDARD_PIECES), (URLS, [])),
+    (zstd.compress(b"".join(PLAIN)), (URLS, [])),
+    # One frame is damaged, one is lost, one is cut off.
+    (
+        b"".join(ZSTANDARD_PIECES[:2]) + damaged(ZSTANDARD_PIECES[2]) + ZSTANDARD_PIECES[3],
+        ([URLS[0], URLS[2]], ["at byte "]),
+    ),
+    (b"".join(ZSTANDARD_PIECES)[:-90], (URLS[:4], ["the file is cut off"])),
+    (b"lost\nbytes".join(ZSTANDARD_PIECES), (URLS, ["at byte "] * 5)),
+    (DICTIONARY + b"".join(ZSTANDARD_PIECES), ([], ["compressed with a dictionary"])),
     (b"lost\nbytes\x1f\x8b\n".join(PACKED_PIECES), (URLS, ["while decompressing"] * 5)),
     # Endless empty lines are no record.
     (EMPTY_LINES + PACKED_PIECES[2], (URLS[:2], ["at byte 0: .* no record"])),
@@ -225,7 +249,7 @@ CASES = [
         for cut in (90, 900)
     ),
     (WHOLE, (URLS, [])),
-    (WHOLE[: len(WHOLE) // 2], (URLS[:2], ["at byte 0: the file is cut off in this record"])),
+    (WHOLE[: len(WHOLE) // 2], (URLS[:2], ["at byte 0: the file is cut off"])),
     *(
         (b * 20, NO_ARCHIVE)
         for b in (b"no archive\n" * 99, gzip.compress(b"no\n"), b"\x1f\x8b", b"WARC/1.0\r\n")

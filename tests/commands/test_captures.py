@@ -78,6 +78,9 @@ CHUNKED = OK + TYPE + b"Transfer-Encoding: chunked\r\n"
         record(zstd.compress(HTML)[:-10], sent(b"zstd")),
         record(gzip.compress(brotli.compress(HTML))[:-20], sent(b"br, gzip")),
         record(HTML, b"", b"Content-Type: text/html\r\nWARC-Truncated: length\r\n", b"resource"),
+        record(zstd.compress(HTML) + zstd.compress(HTML)[:9], sent(b"zstd")),
+        record(b"5\r\nhello\r\n3\r\nab", CHUNKED),
+        record(HTML, b"", b"Content-Type: text/html\r\nWARC-Segment-Number: 2\r\n", b"resource"),
     ],
 )
 def test_a_part_of_a_page_is_not_compared(path: Path, content: bytes) -> None:
@@ -104,6 +107,7 @@ def test_a_part_of_a_page_is_not_compared(path: Path, content: bytes) -> None:
         record(HTML, sent(b"br")),
         record(HTML, b"", b"Content-Type: text/html\r\n", b"resource"),
         record(HTML, OK + TYPE + b"Content-Length: many\r\n"),
+        record(HTML, b"", b"Content-Type: application/xhtml+xml; charset=utf-8\r\n", b"resource"),
     ],
 )
 def test_a_whole_page_is_read_however_it_was_sent(path: Path, content: bytes) -> None:
@@ -128,6 +132,8 @@ def test_a_whole_page_is_read_however_it_was_sent(path: Path, content: bytes) ->
         OK + b"Content-Type: text/plain\r\n" + TYPE,
         OK + b"Content-Type: text/html; charset=utf-8,text/html\r\n",
         (OK + b"X-A: one\r\n" + TYPE).replace(b"\r\n", b"\n"),
+        OK + b"X-A:\0\x01\x7f\r\n" + TYPE,
+        OK + b"<!-- debug: 0.02 s -->\r\n" + TYPE,
     ],
 )
 def test_an_odd_line_hides_no_page(path: Path, head: bytes) -> None:
@@ -157,7 +163,9 @@ def test_what_nobody_declares_is_known_by_its_beginning(
     assert isinstance(page, Page if is_page else NoPage)
 
 
-@pytest.mark.parametrize("charset", [b"", b"; charset=utf-8", b"; charset=euc-kr"])
+@pytest.mark.parametrize(
+    "charset", [b"", b"; charset=utf-8", b"; charset=euc-kr", b"; charset=iso-2022-jp"]
+)
 def test_a_text_in_another_encoding_than_it_says_is_not_compared(
     path: Path, charset: bytes
 ) -> None:

@@ -112,7 +112,8 @@ def test_what_is_packed_can_be_read_again() -> None:
         ("a.warc.gz", "a web archive"),
         ("a.parquet", "Parquet"),
         ("a.parquet.gz", None),
-        ("a.warc.zst", None),
+        ("a.warc.zst", "a web archive"),
+        ("a.warc.xz", None),
         ("a.wacz.xz", None),
         ("a.tsv", None),
         ("a.html.zst", None),
@@ -144,7 +145,7 @@ def test_the_suffix_is_that_of_the_page(name: str, suffix: str) -> None:
     [
         ("old.arc", "warcio recompress"),
         ("old.ARC.gz", "warcio recompress"),
-        ("crawl.warc.zst", "unpack it"),
+        ("crawl.warc.xz", "unpack it"),
         ("table.parquet.gz", "unpack it"),
         ("table.tsv", "save it as .csv"),
         ("table.xlsx", "save it as .csv"),
@@ -179,7 +180,15 @@ def test_files_below_a_folder_are_read_or_counted(tmp_path: Path) -> None:
             "page.aspx",
             "article.12345",
         ),
-        *("index.html.1", "index.html?p=2", "sub/x.htm", "note.txt", "x.xml"),
+        *(
+            "index.html.1",
+            "index.html?p=2",
+            "index.php.2",
+            "about.jsp;jsessionid=1",
+            "sub/x.htm",
+            "note.txt",
+            "x.xml",
+        ),
     ]
     others = ["a.png", "b.PNG", "style.css", "source.php", "LICENSE", "feed.jsonl", "\x1b.\x1b"]
     (tmp_path / "sub").mkdir()
@@ -196,7 +205,7 @@ def test_files_below_a_folder_are_read_or_counted(tmp_path: Path) -> None:
     assert "7 files not read, by suffix: " in note
     for part in (".png 2", ".css 1", ".php 1", ".jsonl 1", "without a suffix 2"):
         assert part in note
-    assert read(tmp_path) == (13, [])
+    assert read(tmp_path) == (15, [])
 
 
 def test_a_text_in_another_encoding_is_skipped_and_counted(run: Run) -> None:
@@ -258,6 +267,8 @@ def test_columns_of_every_type_are_written_again(run: Run) -> None:
         "text": pa.array(texts, pa.string_view()),
         "body": pa.array([b"1", b"2", b"3", None], pa.binary_view()),
         "tags": pa.array([["a"], ["b"], None, []], pa.list_(pa.string_view())),
+        "large": pa.array(list("abcd"), pa.large_string()),
+        "notes": pa.array([[b"1"], None, [], [None]], pa.list_(pa.binary_view())),
         "author": pa.array([{"name": "A"}, None, {"name": "C"}, None], author),
     }
     table = pa.table(columns)

@@ -7,12 +7,16 @@ import json
 import random
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from crawldedup.commands.packing import zstandard
 from tests.commands.archive_files import conversion, metadata, request, response, written
 from tests.commands.conftest import Run
+
+zstd: Any = zstandard("a test")
 
 PLACE = "https://e.example/page"
 
@@ -103,14 +107,33 @@ def test_members_are_copied_byte_for_byte_across_archives(run: Run) -> None:
     assert first["place"].startswith("a.warc.gz, at byte ")
 
 
+def test_frames_of_zstandard_are_copied_byte_for_byte(run: Run) -> None:
+    frames = [zstd.compress(record) for record in CRAWL]
+    Path("a.warc.zst").write_bytes(b"".join(frames))
+    (counts,) = run("filter a.warc.zst -o out.warc.zst --json").values
+    stay = Path("out.warc.zst").read_bytes()
+    assert counts["records_written"] < counts["records"] == len(frames)
+    assert stay == b"".join(frame for frame in frames if frame in stay)
+    Path("plain.warc").write_bytes(b"".join(CRAWL))
+    run("filter plain.warc -o out.warc")
+    assert zstd.decompress(stay) == Path("out.warc").read_bytes()
+
+
+def test_a_revisit_record_is_compressed_as_its_archive(run: Run) -> None:
+    Path("a.warc.zst").write_bytes(b"".join(zstd.compress(record) for record in CRAWL))
+    assert run("filter a.warc.zst -o out.warc.zst --revisit").status == 0
+    assert b"WARC-Type: revisit" in zstd.decompress(Path("out.warc.zst").read_bytes())
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.warc.gz", gzip.compress(b"".join(CRAWL)), "`warcio recompress` parts them"),
-        ("a.warc", gzip.compress(b"".join(CRAWL)), "is packed, other than its name says"),
+        ("a.warc", gzip.compress(b"".join(CRAWL)), "is packed as .gz, other than its name says"),
+        ("a.warc.zst", gzip.compress(CRAWL[0]), "is packed as .gz, other than its name says"),
         ("a.warc", b"no archive\n" * 20, "cannot be read as a web archive"),
     ],
-    ids=["together", "by another name", "no archive"],
+    ids=["together", "by another name", "otherwise", "no archive"],
 )
 def test_what_cannot_be_copied_writes_nothing(
     run: Run, name: str, content: bytes, message: str

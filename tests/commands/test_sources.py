@@ -186,6 +186,8 @@ def test_an_array_is_read_piece_by_piece_and_its_members_whole(
         (b"\xef\xbb\xbf[1]\xef\xbb\xbf[2]", [1, 2]),
         (b"[1]\n2\n3\n", [1, 2, 3]),
         (b"[1][]", [1]),
+        (b"[1]\r\n[2]\r\n", [1, 2]),
+        (b'[1] [2, {"a": "][", "b": "\\"]["}]', [1, 2, {"a": "][", "b": '"]['}]),
         (b"[]", []),
     ],
 )
@@ -218,6 +220,7 @@ OTHER_ITEM = b'{"url": "a", "text": "%b"}' % CYRILLIC
         ("a.jl", UTF8_ITEM + b"\n" + OTHER_ITEM),
         ("a.json", b"[%b,%b]" % (UTF8_ITEM, OTHER_ITEM)),
         ("a.csv", "url,text\nb,Größe\na,".encode() + CYRILLIC),
+        ("a.jl.gz", gzip.compress(UTF8_ITEM + b"\n" + OTHER_ITEM)),
         ("a.parquet", b""),
     ],
 )

@@ -131,6 +131,7 @@ def test_marks_are_named_by_host(given: object, checked: object) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        ("\ud800", "ignore_marks is"),
         ({"a.example": ["pictures"]}, "ignore_marks['a.example'] is 'pictures'; it must be one or"),
         ({"a.example": ["pictures"]}, "; did you mean 'picture'?"),
         (

@@ -130,7 +130,16 @@ def test_json_and_what_was_checked_are_taken() -> None:
         assert check_areas("content", value) == areas
 
 
-WRONG = ["p[", 5, {"*": ""}, {"*": {}}, {"*": {"only": "p"}}, {"*": {"compare": ":x"}}, [[]]]
+WRONG = [
+    "p[",
+    5,
+    {"*": ""},
+    {"*": {}},
+    {"*": {"only": "p"}},
+    {"*": {"compare": ":x"}},
+    [[]],
+    ["\ud800"],
+]
 NO_HOSTS = ["", "https://a.example/", "a.example/path", "a b"]
 
 

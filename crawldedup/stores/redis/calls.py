@@ -6,19 +6,17 @@ There is one way to call a script, a `ScriptRequest`, and one way to call a comm
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import redis
 from redis import exceptions
 
 from crawldedup.stores.redis.errors import ANY_ERROR, BAD_REPLIES
 from crawldedup.stores.redis.protocol import Argument, CheckArguments
-from crawldedup.stores.redis.scripts import ScriptName, script_sha, script_with_sha
+from crawldedup.stores.redis.scripts import LOADED_IN_ORDER, ScriptName, script_sha, script_text
 
 Command = tuple[Argument, ...]
 """The words of a command, as they are sent to the server."""
-
-_SHA_AT: Final = 1  # in the words of an EVALSHA
 
 
 class Request(Protocol):
@@ -142,7 +140,7 @@ def exchange(batches: Sequence[Commands]) -> list[list[Any]]:
 
 
 def _replies(batch: Commands) -> list[Any]:
-    """Return the replies of a server, which gets the scripts that it lacks."""
+    """Return the replies of a server, which gets all scripts if it lacks one."""
     server, commands = batch
     replies = _pipelined(server, commands)
     unknown = [
@@ -151,8 +149,7 @@ def _replies(batch: Commands) -> list[Any]:
     if not unknown:
         return replies
     repeated = [commands[place] for place in unknown]
-    scripts = {script_with_sha(str(command[_SHA_AT])) for command in repeated}
-    loads: list[Command] = [("SCRIPT LOAD", script) for script in scripts]
+    loads: list[Command] = [("SCRIPT LOAD", script_text(name)) for name in LOADED_IN_ORDER]
     fresh = _pipelined(server, [*loads, *repeated])
     for place, reply in zip(unknown, fresh[len(loads) :], strict=True):
         replies[place] = reply

@@ -9,24 +9,23 @@ ScriptName = Literal[
     "anchors", "check", "clear", "deliver", "find", "forget", "heartbeat", "join", "remembered"
 ]
 
-_TEXTS: Final[dict[str, str]] = {}
-"""The scripts in use, by their SHA-1 digests."""
+LOADED_IN_ORDER: Final[tuple[ScriptName, ...]] = (
+    "anchors", "clear", "deliver", "find", "forget", "heartbeat", "join", "remembered", "check"
+)  # fmt: skip
+"""All scripts, in the order in which a server gets them.
+
+Deliveries are sent ahead of checks. So `check` comes last: a server that knows it knows `deliver`,
+and runs both in their order.
+"""
 
 
 @cache
 def script_sha(name: ScriptName) -> str:
     """Return the digest by which the server knows an entry script."""
-    text = script_text(name)
-    sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-    _TEXTS[sha] = text
-    return sha
+    return hashlib.sha1(script_text(name).encode(), usedforsecurity=False).hexdigest()
 
 
-def script_with_sha(sha: str) -> str:
-    """Return the script with a digest that `script_sha` has returned before."""
-    return _TEXTS[sha]
-
-
+@cache
 def script_text(name: ScriptName) -> str:
     """Return an entry script, preceded by the parts that it names in its first line.
 

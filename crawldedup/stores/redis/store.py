@@ -191,7 +191,7 @@ class RedisStore:
             choosing = arguments._replace(number=-secrets.randbelow(_NUMBERS_AHEAD))
             request = ScriptRequest("join", *choosing)
             number, _ = self._ask(self._connection.reachable[0], request)
-            arguments = arguments._replace(number=number)
+            arguments = arguments._replace(number=int(number))
         replies = self._ask_everywhere(ScriptRequest("join", *arguments))
         self.session = CrawlSession(arguments.number, arguments.process)
         return sum(pages for _, pages in replies.values())

@@ -257,6 +257,38 @@ class TestServerTrouble:
         client.script_flush()
         assert_holds(store, range(3))
 
+    def test_a_page_on_its_way_is_not_delivered_by_a_script_that_the_server_lacked(
+        self, redis_server: RedisServer
+    ) -> None:
+        """A check may bring the scripts to a server before the first delivery does."""
+        clock = Clock()
+        dead, store = (RedisStore(redis_server.url, LAYOUT, clock=clock) for _ in range(2))
+        dead.open()
+        redis_server.client.script_flush()
+        checked(dead, ask(0))
+        page = ask(1, is_pending=True, delivered=(name_of(url(1)),))
+        checked(dead, page)
+        dead.close()
+        store.open()
+        assert checked(store, ask(1)).abandoned
+        store.close()
+
+    def test_no_crawler_has_the_number_of_another_if_a_replica_had_not_heard_of_it(
+        self, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Any three numbers, for which this is certain.
+        numbers = iter([7, 300, 5])
+        monkeypatch.setattr("secrets.randbelow", lambda below: next(numbers) % below)
+        stores = [RedisStore(redis_server.url, LAYOUT) for _ in range(3)]
+        stores[0].open()
+        crawlers = int(redis_server.client.hget(META, "crawlers") or 0)
+        stores[1].open()
+        redis_server.client.hset(META, "crawlers", crawlers)
+        stores[2].open()
+        assert len({store.session.number for store in stores}) == 3
+        for store in stores:
+            store.close()
+
     def test_a_server_that_is_gone_is_unavailable_and_used_again_when_it_is_back(self) -> None:
         with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
             store = RedisStore(server.url, LAYOUT)
@@ -400,6 +432,23 @@ class TestLostAnswers:
         self.lose(monkeypatch)
         answer = checked(store, asked)
         assert (answer.kind, answer.abandoned) == (Kind.REVISIT, True)
+        store.close()
+
+    def test_a_page_that_has_changed_is_told_as_such(
+        self, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = Clock()
+        store = RedisStore(redis_server.url, LAYOUT, clock=clock)
+        store.open()
+        checked(store, ask(1))
+        clock.wait(60)
+        self.lose(monkeypatch)
+        answer = checked(store, ask(2, 1))
+        assert (answer.kind, answer.changed) == (Kind.REVISIT, True)
+        clock.wait(60)
+        self.lose(monkeypatch, done=0)
+        answer = checked(store, ask(2, 1))
+        assert (answer.kind, answer.changed) == (Kind.REVISIT, False)
         store.close()
 
     def test_a_question_makes_no_batch_whatever_its_rule_of_revisits(
@@ -572,6 +621,20 @@ def test_an_answer_that_no_redis_gives_is_an_error_of_the_store(handler: Any) ->
             store.session = CrawlSession(7, "host:1:1")
             store.close()
         server.shutdown()
+
+
+def test_a_crawler_takes_no_number_that_is_none(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lie(batches: Any) -> list[list[Any]]:
+        (replies,) = exchange(batches)
+        return [[[b"many", 0] if isinstance(reply, list) else reply for reply in replies]]
+
+    monkeypatch.setattr("crawldedup.stores.redis.connection.exchange", lie)
+    store = RedisStore(redis_server.url, LAYOUT)
+    with pytest.raises(StoreError, match="does not answer as Redis does"):
+        store.open()
+    store.close()
 
 
 @pytest.mark.parametrize(

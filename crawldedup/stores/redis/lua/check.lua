@@ -64,9 +64,10 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
     if text ~= '' and digest_of(own) == question.digest then redis.pcall('SET', text_key(own_page), text, 'NX') end
   end
   if pending then mark_pending(url_key, crawler) else unmark(url_key) end
-  if is_retry and not changed and crawler_of(own) == crawler and now - added_at(own) <= 10 and seen_at(own) == added_at(own) then
-    -- The same question added the page, and only the answer was lost.
-    return answer(NEW, 0, 0)
+  if is_retry and not changed and crawler_of(own) == crawler and now - seen_at(own) <= 10 then
+    -- The same question may have added the page or changed it, and only the answer was lost.
+    if seen_at(own) == added_at(own) then return answer(NEW, 0, 0) end
+    changed = true
   end
   return answer(REVISIT, (changed and CHANGED or 0) + (abandoned and ABANDONED or 0), 0, updated, former)
 end

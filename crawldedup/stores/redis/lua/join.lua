@@ -4,6 +4,7 @@
 --
 -- A full server is joined without a lease: it still answers, and pages can be removed from it.
 
+local MOST_SKIPPED = 1024
 local profile, order = ARGV[1], ARGV[2]
 local now = now_from(ARGV[4])
 if meta.profile and meta.profile ~= profile then return {'profile', meta.profile} end
@@ -16,8 +17,12 @@ local function write(...)
 end
 
 local number = tonumber(ARGV[6])
--- Numbers grow with the clock, and begin at random, so that none is given twice when the index and its counter are lost.
-if number <= 0 then number = meta.crawlers > 0 and max(meta.crawlers + 1, now) or now - number end
+if number <= 0 then
+  -- Numbers grow with the clock, and begin at random, so that none is given twice when the index and its counter are lost.
+  -- Some are skipped, because a replica that becomes the master may not know the last ones.
+  local ahead = -number
+  number = meta.crawlers > 0 and max(meta.crawlers + 1, now) + ahead % MOST_SKIPPED or now + ahead
+end
 local refusal = write('HSET', META, 'profile', profile, 'key', ARGV[3], 'order', order, 'crawlers', max(meta.crawlers, number))
 if refusal then return refusal end
 -- Keys may be left of an index that lost its head. By the clock, this epoch is another one.
