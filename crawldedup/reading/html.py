@@ -44,10 +44,11 @@ MAX_LETTERS: Final = MAX_BYTES
 
 # Possessive groups go wrong in Python before 3.11.5, so the groups are atomic. Parsers compare each
 # attribute of a tag with all before it. The search has bounds, or it would start over at every "<"
-# of a page full of them; a tag with longer names, values or spaces has no room for many attributes.
+# of a page full of them; a tag with longer names or values has no room for many attributes. Spaces
+# before an attribute have none: after a few of them, thousands of attributes would not be found.
 _MANY_ATTRIBUTES: Final = 64
 _ATTRIBUTE: Final = (
-    r"""[\s/]{0,199}+[^\s/>][^\s/>=]{0,199}+"""
+    r"""[\s/]*+[^\s/>][^\s/>=]{0,199}+"""
     r"""(?>(?:\s{0,99}+=\s{0,99}+(?:"[^"]*+"|'[^']*+'|[^\s>"']{0,1999}+))?)"""
 )
 _ENDLESS_TAG: Final = re.compile(

@@ -350,6 +350,22 @@ def test_hostile_pages_end_in_a_text_or_a_refusal(make: Callable[[], str]) -> No
             break
 
 
+@pytest.mark.parametrize("padding", [" " * 250, "/" * 250, "\n" * 5_000])
+def test_padding_hides_no_attributes(padding: str) -> None:
+    padded = f"<p a{padding}b{padding}" + " ".join(f"a{n}=1" for n in range(30_000)) + ">x"
+    tag = HtmlPage(html_reading.bounded(page(padded))).tree.css_first("p[b]")
+    assert tag is not None
+    assert len(tag.attributes) <= 64
+
+
+def test_padding_hides_no_names() -> None:
+    tags = [
+        f"<p{' ' * 200}" + " ".join(f"a{tag}_{n}" for n in range(60)) + ">x" for tag in range(1_500)
+    ]
+    with pytest.raises(PageError, match="names"):
+        html_reading.bounded(page("".join(tags)))
+
+
 # Where the bounds lie: what is beyond is refused, since parsers take seconds for it, and what is
 # within is read.
 OPEN = {
