@@ -144,13 +144,8 @@ class AsyncDeduplicator:
     def gathering_seconds(self, seconds: float) -> None:
         self._questions.gathering_seconds = seconds
 
-    @property
-    def returning_seconds(self) -> float:
-        """For how many seconds a batch waits for clients who were answered just before."""
-        return self._questions.returning_seconds
-
-    @returning_seconds.setter
-    def returning_seconds(self, seconds: float) -> None:
+    def wait_for_returning(self, seconds: float) -> None:
+        """Let a batch wait so long for clients who were answered just before."""
         self._questions.returning_seconds = seconds
 
     def __repr__(self) -> str:

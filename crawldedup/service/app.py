@@ -93,7 +93,7 @@ class Edge:
         # Three pages of HTML that one reader gives back: clients go on meanwhile.
         self._dedup.gathering_seconds = 0.015
         # Clients who ask again as soon as they are answered share a question to the store.
-        self._dedup.returning_seconds = 0.003
+        self._dedup.wait_for_returning(0.003)
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
