@@ -250,11 +250,9 @@ def _content_among(left_out: Sequence[LeftOut], rest: int) -> frozenset[int]:
     """
     rest = max(0, rest - sum([each.letters for each in left_out if each.is_read]))
     # Most pages end here: no element is long enough alone, and neither are all of them together.
-    longest = max([each.letters for each in left_out], default=0)
-    together = sum([each.letters for each in left_out])
-    if longest <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_CONTENT) and together <= max(
-        rest * _BELIEVED, _LEAST_CONTENT
-    ):
+    sizes = [each.letters for each in left_out]
+    is_short_alone = max(sizes, default=0) <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_CONTENT)
+    if is_short_alone and sum(sizes) <= max(rest * _BELIEVED, _LEAST_CONTENT):
         return frozenset()
     groups: dict[tuple[str, str, int], list[LeftOut]] = defaultdict(list)
     for each in left_out:
