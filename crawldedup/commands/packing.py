@@ -29,6 +29,7 @@ _PIECE: Final = 1 << 14
 _LEVEL: Final = 6
 # What `xz -9` needs, and a little; a few bytes may ask for gigabytes.
 _MOST_MEMORY: Final = 128 * 1024 * 1024
+_GZIP_TRAILER: Final = 8  # bytes of the sum and the length at the end of a member
 
 
 class PackError(Exception):
@@ -136,10 +137,15 @@ class Unpacker(Protocol):
 
 
 class _GzipUnpacker:
-    """Decompresses a member of gzip, and checks its length and its sum."""
+    """Decompresses a member of gzip, and checks its length and its sum.
+
+    These are its last bytes. zlib gives nothing of a piece that ends with wrong ones, so the last
+    bytes of each piece wait for the next one: what is right before them has been returned then.
+    """
 
     def __init__(self) -> None:
         self._unpack = zlib.decompressobj(wbits=31)
+        self._held = b""
 
     @property
     def eof(self) -> bool:
@@ -151,10 +157,17 @@ class _GzipUnpacker:
 
     @property
     def unused_data(self) -> bytes:
-        return self._unpack.unused_data
+        return self._unpack.unused_data + self._held
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._unpack.decompress(self._unpack.unconsumed_tail + data, max_length)
+        tail = self._unpack.unconsumed_tail
+        if data:
+            data = self._held + data
+            data, self._held = data[:-_GZIP_TRAILER], data[-_GZIP_TRAILER:]
+        elif not tail:
+            # The file has ended.
+            data, self._held = self._held, b""
+        return self._unpack.decompress(tail + data, max_length)
 
 
 def unpackers(suffix: str, what: str) -> Callable[[], Unpacker]:
@@ -222,7 +235,7 @@ class Member(io.RawIOBase):
         # Each format has an error of its own.
         except Exception as error:
             raise PackError(str(error)) from error
-        if needs_input and not packed_bytes and not piece:
+        if needs_input and not packed_bytes and not piece and not self._unpacker.eof:
             raise EOFError("the file is cut off")
         return piece
 
