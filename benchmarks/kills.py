@@ -381,6 +381,8 @@ if __name__ == "__main__":
     run(
         main,
         "--kills 3 --contents 16",
-        "--what crawls,workers,server --kills 1 --contents 10",
+        "--what crawls,server --kills 1 --contents 10",
+        # The crawl must live longer than until its first kill.
+        "--what workers --kills 1 --contents 400",
         "--what pages --html HTML --pages 8",
     )
