@@ -39,6 +39,7 @@ class JudgedPage(NamedTuple):
 
     key: int  #: What the pages of one wall have in common.
     url: int  #: The hash of its URL.
+    bare: int  #: The hash of its URL without the query.
     is_doubtful: bool  #: Whether several pages are as near as the nearest, or none is near.
 
 
@@ -53,6 +54,9 @@ class Walls:
 
     Nor are pages told apart by a date in their names, such as those of empty months, unless they
     show a picture or a player.
+
+    Where one of the pages has no query, those that add one to its URL are views of it. They stand
+    in place of nothing, and do not count.
 
     `sites` holds the last judged pages of each.
     """
@@ -87,7 +91,8 @@ class Walls:
         is_doubtful = verdict.rejected_by == _CROWD or (
             dated is not None and verdict.rejected_by != _NAME
         )
-        recent.appendleft(JudgedPage(key, hash(verdict.url), is_doubtful))
+        bare, _, _ = verdict.url.partition("?")
+        recent.appendleft(JudgedPage(key, hash(verdict.url), hash(bare), is_doubtful))
         if first is None and not is_revisit:
             return None
         suspected = self._suspected.get(site, set())
@@ -95,7 +100,7 @@ class Walls:
             return None
         for size, share in WINDOWS:
             pages = min(size, len(recent))
-            count = _count_like(key, islice(recent, pages))
+            count = _count_like(key, hash(first), islice(recent, pages))
             if count >= share * size:
                 suspected.add(key)
                 put_last(self._suspected, site, suspected, _MOST_SITES)
@@ -140,11 +145,14 @@ class Walls:
         return first
 
 
-def _count_like(key: int, pages: Iterable[JudgedPage]) -> int:
-    """Return how many URLs of these pages have a key, and count at most a few that are doubtful."""
-    near: set[int] = set()
-    doubtful: set[int] = set()
-    for page in pages:
-        if page.key == key:
-            (doubtful if page.is_doubtful else near).add(page.url)
+def _count_like(key: int, first: int, pages: Iterable[JudgedPage]) -> int:
+    """Return how many URLs of these pages have a key, and count at most a few that are doubtful.
+
+    Views of one of them, or of the page whose URL has the hash `first`, do not count.
+    """
+    alike = [page for page in pages if page.key == key]
+    urls = {first, *(page.url for page in alike)}
+    own = [page for page in alike if page.bare == page.url or page.bare not in urls]
+    near = {page.url for page in own if not page.is_doubtful}
+    doubtful = {page.url for page in own if page.is_doubtful}
     return len(near) + min(len(doubtful - near), len(near) // _OTHERS_FOR_ONE_IN_DOUBT)

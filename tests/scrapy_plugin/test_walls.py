@@ -101,6 +101,14 @@ HONEST: dict[str, Iterable[Verdict]] = {
         zip(map(new, range(140)), calendar(140), strict=True)
     ),
     "a tenth of soft 404s": (copy(n) if n % 10 == 0 else new(n) for n in range(5000)),
+    "frames of one page": (
+        copy(f"index.html?x/{n}.html", "https://e.com/index.html") for n in range(500)
+    ),
+    "a page with queries that came before it": (
+        new("?api=0"),
+        copy("", "https://e.com/?api=0"),
+        *(copy(f"?api={n}", "https://e.com/?api=0") for n in range(1, 500)),
+    ),
     "what has left the windows": bursts(),
     "siblings by what a wall does not change": (
         kept(n + 1, n, by) for by in ("name", "picture", "data", "listing") for n in range(500)
@@ -124,6 +132,12 @@ HONEST: dict[str, Iterable[Verdict]] = {
 @pytest.mark.parametrize("crawl", HONEST)
 def test_an_honest_crawl_meets_no_wall(crawl: str) -> None:
     assert suspected(HONEST[crawl]) == []
+
+
+def test_pages_that_all_have_queries_are_a_wall() -> None:
+    first = "https://e.com/item?id=0"
+    crawl = (new("item?id=0"), *(copy(f"item?id={n}", first) for n in range(1, 100)))
+    assert [number for number, _ in suspected(crawl)] == [60]
 
 
 @pytest.mark.parametrize("before", [0, 99])
