@@ -71,6 +71,8 @@ _ARTICLE_WORD: Final = re.compile(
     re.IGNORECASE,
 )
 _NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+# What a click opens, such as the description of a product. It is shown to whoever asks for it.
+_PANEL: Final = _word(r"accordion\w*|collapsed?|collapsible|tab-?pan(?:el|e)|tab-?content")
 # What React sends later than the rest: a script shows it as soon as it is there.
 _STREAMED_ID: Final = re.compile(r"S:[0-9a-f]{1,8}$")
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
@@ -87,8 +89,7 @@ def label_of(node: LexborNode) -> int:
     get = attributes.get
     names = get("class") or ""
     if not _BESIDE_CLASSES.isdisjoint(attributes):
-        is_hidden = "hidden" in attributes and not _STREAMED_ID.match(get("id") or "")
-        if is_hidden or _NOT_SHOWN.search((get("style") or "")[:_READ]):
+        if _is_hidden(node):
             return Label.HIDDEN
         names = " ".join(
             [names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)]
@@ -98,6 +99,16 @@ def label_of(node: LexborNode) -> int:
     if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE, Label.REPLY):
         return _with_id(label, (get("id") or "")[:_READ])
     return label
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    """Return whether an element is hidden, and no click on a tab nor a script of React shows it."""
+    get = node.attributes.get
+    is_hidden = "hidden" in node.attributes and not _STREAMED_ID.match(get("id") or "")
+    if not is_hidden and not _NOT_SHOWN.search((get("style") or "")[:_READ]):
+        return False
+    names = " ".join([(get(name) or "")[:_READ] for name in ("class", "role")])
+    return _PANEL.search(names) is None
 
 
 def _with_id(label: int, identity: str) -> int:

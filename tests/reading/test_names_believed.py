@@ -66,3 +66,19 @@ def test_what_is_streamed_later_is_shown() -> None:
     assert "agrees" in text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}</div>{parts}")
     hidden = f'<div hidden id="part-1">{paragraphs(OTHER, 9)}</div>'
     assert "agrees" not in text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}</div>{hidden}")
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        '<div role=tabpanel hidden class="tabItem_x1">{}</div>',
+        '<div class="chakra-collapse" style="display:none">{}</div>',
+        '<div class="product-tabs__tab-pane" style="display: none">{}</div>',
+        '<div class="accordion-content" hidden>{}</div>',
+    ],
+)
+def test_what_a_click_on_a_tab_or_a_heading_opens_is_content(panel: str) -> None:
+    page = f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{panel.format(paragraphs(OTHER, 9))}</div>"
+    assert "agrees" in text_of(page)
+    hidden = f"<div class=overlay hidden>{paragraphs(OTHER, 9)}</div>"
+    assert "agrees" not in text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{hidden}</div>")
