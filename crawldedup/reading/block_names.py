@@ -48,6 +48,8 @@ _REPLY: Final = _word(
 _SIDEBAR: Final = _word("side-?bar")
 # Where terms and policies stand.
 _FOOT: Final = _word(r"footer|cookie\w*|consent|modal|popup|copyright")
+_CONSENT: Final = _word(r"cookie\w*|consent")
+_TERMS: Final = _word(r"dialog|modal|popup|cookie\w*|consent|terms|privacy|polic(?:y|ies)")
 _NOISE_ID: Final = _part_of_id("sidebar|footer|nav|navigation|menu|related|share|social|newsletter")
 _COMMENTS_ID: Final = _part_of_id("comments|disqus_thread")
 _PLAIN_ID: Final = re.compile(r"[\w-]+")
@@ -69,6 +71,10 @@ _ARTICLE_WORD: Final = re.compile(
     re.IGNORECASE,
 )
 _NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+# What a click opens, such as the description of a product. It is shown to whoever asks for it.
+_PANEL: Final = _word(r"accordion\w*|collapsed?|collapsible|tab-?pan(?:el|e)|tab-?content")
+# What React sends later than the rest: a script shows it as soon as it is there.
+_STREAMED_ID: Final = re.compile(r"S:[0-9a-f]{1,8}$")
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
 _READ: Final = 150  # characters of a class: a page may have megabytes of them
 
@@ -83,7 +89,7 @@ def label_of(node: LexborNode) -> int:
     get = attributes.get
     names = get("class") or ""
     if not _BESIDE_CLASSES.isdisjoint(attributes):
-        if "hidden" in attributes or _NOT_SHOWN.search((get("style") or "")[:_READ]):
+        if _is_hidden(node):
             return Label.HIDDEN
         names = " ".join(
             [names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)]
@@ -93,6 +99,16 @@ def label_of(node: LexborNode) -> int:
     if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE, Label.REPLY):
         return _with_id(label, (get("id") or "")[:_READ])
     return label
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    """Return whether an element is hidden, and no click on a tab nor a script of React shows it."""
+    get = node.attributes.get
+    is_hidden = "hidden" in node.attributes and not _STREAMED_ID.match(get("id") or "")
+    if not is_hidden and not _NOT_SHOWN.search((get("style") or "")[:_READ]):
+        return False
+    names = " ".join([(get(name) or "")[:_READ] for name in ("class", "role")])
+    return _PANEL.search(names) is None
 
 
 def _with_id(label: int, identity: str) -> int:
@@ -160,6 +176,23 @@ def is_called_article(node: LexborNode) -> bool:
     return _ARTICLE_WORD.search((node.attributes.get("class") or "")[:_READ]) is not None
 
 
-def is_foot_name(name: str) -> bool:
-    """Return whether a class is that of a footer or a dialog, where terms and policies stand."""
-    return _FOOT.search(name) is not None
+def is_called_foot(node: LexborNode) -> bool:
+    """Return whether class or id of an element call it a footer or a dialog, where terms and
+    policies stand.
+    """
+    return _calls(_FOOT, node)
+
+
+def is_called_consent(node: LexborNode) -> bool:
+    """Return whether class or id of an element say that it asks for consent to cookies."""
+    return _calls(_CONSENT, node)
+
+
+def is_called_terms(node: LexborNode) -> bool:
+    """Return whether class or id of an element in a footer say that it holds terms."""
+    return _calls(_TERMS, node)
+
+
+def _calls(words: re.Pattern[str], node: LexborNode) -> bool:
+    names = [(node.attributes.get(name) or "")[:_READ] for name in ("class", "id")]
+    return words.search(" ".join(names)) is not None

@@ -18,7 +18,9 @@ from crawldedup.reading.block_names import (
     Label,
     class_of_noise,
     is_called_article,
-    is_foot_name,
+    is_called_consent,
+    is_called_foot,
+    is_called_terms,
     label_of,
 )
 
@@ -122,6 +124,8 @@ _LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose
 # dialogs, are then believed to be such even if they are longer.
 _ENOUGH: Final = 1_000
 _FEET: Final = tags("footer dialog")
+_FEET_KINDS: Final = kinds_of(_FEET)
+_H1: Final = kind_of("h1")
 _MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
 # Of names within names that are not believed, such as comments in a list of comments.
 _LEVELS_OF_NAMES: Final = 3
@@ -177,15 +181,32 @@ def totals(own: list[int], ends: list[int]) -> list[int]:
 def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main") -> set[int]:
     """Return the `mem_id` of each element around a first heading, an article or <main>.
 
-    A navigation that holds the article was never closed, so it is none.
+    A navigation that holds the article was never closed, so it is none. The terms in a footer may
+    have a first heading, too, which holds nothing beside that of the page.
     """
-    marked: set[int] = set()
-    for node in tree.css(content):
+    nodes = tree.css(content)
+    return _around(nodes, _FEET_KINDS) or _around(nodes, frozenset())
+
+
+def _around(nodes: Sequence[LexborNode], feet: Set[int]) -> set[int]:
+    """Return the `mem_id` of the elements around some others, but not of what is around a first
+    heading that stands in one of the kinds `feet`.
+    """
+    around: set[int] = set()
+    in_feet: set[int] = set()
+    for node in nodes:
+        is_heading = node.tag_id == _H1
+        way: list[int] = []
         outer = node.parent
-        while outer is not None and outer.mem_id not in marked:
-            marked.add(outer.mem_id)
+        while outer is not None and outer.mem_id not in around:
+            way.append(outer.mem_id)
+            if is_heading and (outer.tag_id in feet or outer.mem_id in in_feet):
+                in_feet.update(way)
+                break
             outer = outer.parent
-    return marked
+        else:
+            around.update(way)
+    return around
 
 
 def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
@@ -211,7 +232,7 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     content: frozenset[int] = frozenset()
     for _ in range(_LEVELS_OF_NAMES):
         rest = sum([_weight(text, linked) for text, linked, _ in blocks.lines])
-        found = _content_among(blocks.left_out, rest)
+        found = _content_among(blocks.left_out, rest, anchors)
         if not found:
             break
         content |= found
@@ -238,7 +259,7 @@ class LeftOut(NamedTuple):
     """Whether it is so short that it was read all the same."""
 
 
-def _content_among(left_out: Sequence[LeftOut], rest: int) -> frozenset[int]:
+def _content_among(left_out: Sequence[LeftOut], rest: int, anchors: Set[int]) -> frozenset[int]:
     """Return the `mem_id` of the elements that hold several times what the rest of the page says.
 
     Elements of one tag and name count together, such as the replies to a question, short ones
@@ -247,6 +268,7 @@ def _content_among(left_out: Sequence[LeftOut], rest: int) -> frozenset[int]:
     Args:
         left_out: The elements that were left out.
         rest: The letters of the rest, without short links.
+        anchors: The `mem_id` of each <a> that is no link.
     """
     rest = max(0, rest - sum([each.letters for each in left_out if each.is_read]))
     # Most pages end here: no element is long enough alone, and neither are all of them together.
@@ -258,36 +280,50 @@ def _content_among(left_out: Sequence[LeftOut], rest: int) -> frozenset[int]:
     for each in left_out:
         groups[each.node.tag or "", class_of_noise(each.node), each.name].append(each)
     content: set[int] = set()
-    for (tag, name, label), group in groups.items():
+    for (tag, _, label), group in groups.items():
+        first = group[0].node
+        is_foot = rest >= _ENOUGH and (tag in _FEET or is_called_foot(first))
         if label == Label.HIDDEN:
             times = _BELIEVED_IN_DOUBT
-        elif len(group) == 1 and is_called_article(group[0].node):
+        elif len(group) == 1 and (
+            is_called_article(first) or (tag == "article" and label == Label.NOISE)
+        ):
             times = _BELIEVED_OF_ARTICLE
-        elif rest >= _ENOUGH and (tag in _FEET or is_foot_name(name)):
-            times = _BELIEVED_IN_DOUBT
         else:
-            times = _BELIEVED
+            times = _BELIEVED_IN_DOUBT if is_foot else _BELIEVED
         most = max(rest * times, _LEAST_CONTENT)
+        # The letters of programs and styles were counted as well.
         letters = sum([each.letters for each in group])
-        if letters > most and sum([_letters_beside_links(each.node) for each in group]) > most:
+        if letters <= most:
+            continue
+        if rest >= _ENOUGH:
+            group = [each for each in group if not _asks_for_consent(each.node)]
+        letters = sum([_letters_shown(each.node, anchors, is_foot=is_foot) for each in group])
+        if letters > most:
             content.update([each.node.mem_id for each in group])
     return frozenset(content)
 
 
-def _letters_beside_links(node: LexborNode) -> int:
-    """Return how many letters an element has that are no white space, and none of links."""
-    letters = _letters(node)
-    linked = 0
-    for link in node.css("a[href]"):
-        linked += _letters(link)
-        # Links within links, as SVG allows, must not be measured over and over.
-        if linked >= letters:
-            return 0
-    return letters - linked
+def _asks_for_consent(node: LexborNode) -> bool:
+    """Return whether an element is a dialog about cookies, which may be longer than any article."""
+    return is_called_consent(node) and not is_called_article(node)
 
 
-def _letters(node: LexborNode) -> int:
-    return len(" ".join(node.text().split()))
+def _letters_shown(node: LexborNode, anchors: Set[int], *, is_foot: bool) -> int:
+    """Return how many letters an element shows that are not those of links.
+
+    Terms stand in dialogs of a footer, and are read by nobody.
+    """
+    blocks = _walk(node, anchors, _WITHOUT_CONTROLS)
+    end = 0
+    is_of_terms = [False] * len(blocks.nodes)
+    for block in range(1, len(blocks.nodes) if is_foot else 0):
+        if block >= end and block < _NAMED and is_called_terms(blocks.nodes[block]):
+            end = blocks.ends[block]
+            is_of_terms[block:end] = [True] * (end - block)
+    return sum(
+        [len(text) - linked for text, linked, block in blocks.lines if not is_of_terms[block]]
+    )
 
 
 # One loop over plain lists, with few looks at each node: a call for each would take as long again.
