@@ -58,7 +58,8 @@ def read_pairs(path: Path) -> list[Pair]:
     shown = printable(str(path))
     try:
         lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeError) as error:
+    # A path with a NUL byte is a ValueError, like text that is not UTF-8.
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(
             f"{shown} cannot be read: {reason}; `crawldedup restore --apart` writes such a file, "

@@ -31,6 +31,9 @@ def check_path(name: str, value: object) -> str:
     path = string(name, value)
     if not path.endswith(SUFFIX):
         raise refused(name, value, 'a file whose name ends with .gz, such as "aside.jl.gz"')
+    folder = str(Path(path).parent)
+    if not Path(folder).is_dir():
+        raise refused(name, value, f"a file in a folder that exists; make {folder!r} first")
     return path
 
 

@@ -69,7 +69,7 @@ REFUSED: dict[str, list[Any]] = {
         {"[": ["a"]},
         '{"a":' * 10_000,
     ],
-    "apart": ["", 7, [7], [""], {"a": "b"}, "/nowhere/apart.jl", "/", b"apart.jl"],
+    "apart": ["", 7, [7], [""], {"a": "b"}, "/nowhere/apart.jl", "/", "a\0b", b"apart.jl"],
     "ignore_marks": [
         '{"a":' * 10_000,
         7,

@@ -17,6 +17,7 @@ from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
+import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -30,6 +31,7 @@ _LINGER_SECONDS: Final = 2.0  # for which the rest of a body is taken before a c
 
 _CLOSE: Final = (b"connection", b"close")
 _HIGH_WATER: Final = 1 << 16  # bytes of a body that wait to be taken
+_MOST_CHUNKS: Final = 4096  # of a body: each takes its time, even one of a single byte
 _END_OF_HEAD: Final = b"\r\n\r\n"
 # Each part ends where none of its characters can stand, so that nothing is tried twice.
 _HEAD: Final = re.compile(
@@ -53,8 +55,39 @@ def announce_end(server_state: ServerState) -> None:
         server_state.default_headers = [*server_state.default_headers, _CLOSE]
 
 
+class _Parser(h11.Connection):
+    """Parses the requests of a connection, and refuses bodies of too many chunks."""
+
+    def __init__(self, most_head: int) -> None:
+        super().__init__(h11.SERVER, most_head)
+        self._chunks = 0
+
+    def next_event(self) -> Any:
+        """See h11."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = 0
+        elif isinstance(event, h11.Data) and event.chunk_end:
+            self._chunks += 1
+            if self._chunks > _MOST_CHUNKS:
+                raise h11.RemoteProtocolError(f"a body of more than {_MOST_CHUNKS} chunks")
+        return event
+
+
 class _H11Connection(H11Protocol):
     """Reads every form of HTTP/1, and ends politely."""
+
+    def __init__(self, config: Config, *args: Any, **named: Any) -> None:
+        super().__init__(config, *args, **named)
+        self.conn = _Parser(config.h11_max_incomplete_event_size or _HIGH_WATER)
+
+    def handle_events(self) -> None:
+        """See uvicorn: some bytes have arrived."""
+        try:
+            super().handle_events()
+        except h11.LocalProtocolError:
+            # A body turns out to be wrong when its answer was sent, so that no other can be.
+            self.transport.close()
 
     def shutdown(self) -> None:
         """See uvicorn: the server ends."""

@@ -108,6 +108,8 @@ def test_a_part_of_a_page_is_not_compared(path: Path, content: bytes) -> None:
         record(HTML, b"", b"Content-Type: text/html\r\n", b"resource"),
         record(HTML, OK + TYPE + b"Content-Length: many\r\n"),
         record(HTML, b"", b"Content-Type: application/xhtml+xml; charset=utf-8\r\n", b"resource"),
+        record(HTML, b"", b"Content-Type: application/octet-stream\r\n", b"resource"),
+        record(HTML, b"", b"", b"resource"),
     ],
 )
 def test_a_whole_page_is_read_however_it_was_sent(path: Path, content: bytes) -> None:
@@ -134,6 +136,8 @@ def test_a_whole_page_is_read_however_it_was_sent(path: Path, content: bytes) ->
         (OK + b"X-A: one\r\n" + TYPE).replace(b"\r\n", b"\n"),
         OK + b"X-A:\0\x01\x7f\r\n" + TYPE,
         OK + b"<!-- debug: 0.02 s -->\r\n" + TYPE,
+        OK + b"HTTP/1.1 301 Moved\r\n" + TYPE,
+        b"HTTP/2 200\r\n" + TYPE,
     ],
 )
 def test_an_odd_line_hides_no_page(path: Path, head: bytes) -> None:

@@ -268,6 +268,7 @@ def test_columns_of_every_type_are_written_again(run: Run) -> None:
         "body": pa.array([b"1", b"2", b"3", None], pa.binary_view()),
         "tags": pa.array([["a"], ["b"], None, []], pa.list_(pa.string_view())),
         "large": pa.array(list("abcd"), pa.large_string()),
+        "language": pa.array(["en", "de", None, "en"]).dictionary_encode(),
         "notes": pa.array([[b"1"], None, [], [None]], pa.list_(pa.binary_view())),
         "author": pa.array([{"name": "A"}, None, {"name": "C"}, None], author),
     }

@@ -67,12 +67,24 @@ def test_an_item_that_cannot_be_set_aside_is_delivered(
     options = {"CRAWLDEDUP_ACTION": "drop-items"}
     if by_pipeline:
         options = {"CRAWLDEDUP_UNCHECKED_URLS": ".", "CRAWLDEDUP_ITEM_FIELDS": "body"}
-    path = str(tmp_path / "nowhere/aside.jl.gz")
-    result = crawl(site, PAGES, **options, CRAWLDEDUP_SET_ASIDE=path)
+    path = tmp_path / "aside.jl.gz"
+    path.mkdir()
+    result = crawl(site, PAGES, **options, CRAWLDEDUP_SET_ASIDE=str(path))
     assert result.items == PAGES
     assert result.counts["set_aside/failed"] == 2
     (warning,) = result.errors
     assert "cannot set an item aside" in warning
+
+
+def test_a_file_in_a_folder_that_is_not_there_ends_the_crawl_at_its_start(
+    crawl: Crawler, site: Site, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "nowhere/aside.jl.gz")
+    result = crawl(site, PAGES, CRAWLDEDUP_ACTION="drop-items", CRAWLDEDUP_SET_ASIDE=path)
+    assert result.items == []
+    (error,) = result.errors
+    assert "CRAWLDEDUP_SET_ASIDE is '" in error
+    assert f"make '{tmp_path / 'nowhere'}' first" in error
 
 
 @pytest.mark.parametrize("pages", [PAGES, ["/near/a", "/a", "/a-copy", "/b"]])

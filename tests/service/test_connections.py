@@ -84,6 +84,28 @@ def test_requests_of_every_form_are_answered_in_their_order(
     assert all(b"\r\nconnection: close" in head.lower() for head in answers if head[:3] == b"400")
 
 
+@pytest.mark.parametrize("part", [b"1\r\n \r\n", b"1;name=value\r\n \r\n"])
+def test_a_body_in_tiny_chunks_does_not_keep_others_waiting(service: Service, part: bytes) -> None:
+    head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    # Other clients would wait for seconds for each megabyte.
+    (answer,) = exchange(service, head + part * 5_000)
+    assert answer.startswith(b"400 ")
+    few = [b"%x\r\n%b\r\n" % (1, BODY[place : place + 1]) for place in range(len(BODY))]
+    (answer,) = exchange(service, head + b"".join(few) + b"0\r\n\r\n")
+    assert answer.startswith(b"200 ")
+
+
+def test_a_body_that_goes_wrong_behind_its_answer_ends_the_connection(tmp_path: Path) -> None:
+    tokens = tmp_path / "token"
+    tokens.write_text("0123456789abcdef")
+    head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    with ServiceProcess("--token-file", str(tokens)) as service:
+        for rest in (b"no chunk\r\n", b"1\r\n \r\n" * 5_000):
+            answers = exchange(service, head + b"1\r\n \r\n", rest, answers=2)
+            assert [answer[:4] for answer in answers] == [b"401 "]
+        assert "Traceback" not in service.log()
+
+
 def test_the_answer_to_a_last_request_says_so(service: Service) -> None:
     (answer,) = exchange(service, WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     assert b"connection: close" in answer

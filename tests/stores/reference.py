@@ -32,11 +32,27 @@ from crawldedup.verdict import Kind
 from tests.stores.backends import Clock
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """How a page is asked about: alone or at a place of its batch, and perhaps once more."""
+
+    place: int | None = None
+    is_repeated: bool = False
+
+
+FIRST_ATTEMPT = Attempt()
+# A page that was added or changed so lately may have been so by the question whose answer was lost.
+SECONDS_OF_A_QUESTION = 10
+
+
 @dataclass
 class ReferenceIndex:
     """Pages in the order in which they were added, each with the crawler that checked it last."""
 
     pages: list[tuple[Record, int]] = field(default_factory=list)
+    # By the URL key of a page: the last byte of that of the copy that was counted last.
+    last_copies: dict[int, int] = field(default_factory=dict)
+    counted_place: int = -1  # of the last copy that was counted of a batch
     leases: dict[int, int] = field(default_factory=dict)
     pending: dict[int, int] = field(default_factory=dict)
     covered: dict[int, AnchorQuery] = field(default_factory=dict)
@@ -78,16 +94,17 @@ class ReferenceStore:
 
     def check(self, queries: Sequence[Query]) -> list[Answer]:
         self.deliver([name for query in queries for name in query.delivered])
-        return list(map(self._check, queries))
+        return [self.check_once(query) for query in queries]
 
-    def _check(self, query: Query) -> Answer:
+    def check_once(self, query: Query, attempt: Attempt = FIRST_ATTEMPT) -> Answer:
+        """Check one page, whose deliveries have been noted."""
         self._free_expired(query.retention)
         place = self._place_of(query.record.url_key)
         if place is not None:
             crawler = self._index.pages[place][1]
             if crawler == self.session.number or not self._is_at_work(crawler):
-                return self._revisit(query, place)
-        return self._look_for_duplicates(query, place)
+                return self._revisit(query, place, attempt)
+        return self._look_for_duplicates(query, place, attempt)
 
     def _place_of(self, url_key: int) -> int | None:
         for place, (page, _) in enumerate(self._index.pages):
@@ -95,11 +112,13 @@ class ReferenceStore:
                 return place
         return None
 
-    def _revisit(self, query: Query, place: int) -> Answer:
+    def _revisit(self, query: Query, place: int, attempt: Attempt) -> Answer:
         """Rule 1: the page is known."""
         record, pages = query.record, self._index.pages
-        seen = replace(pages[place][0], seen_at=self._now)
-        is_abandoned = self._is_abandoned(place)
+        known, crawler = pages[place]
+        seen = replace(known, seen_at=self._now)
+        is_own = self._index.pending.get(known.url_key) == self.session.number
+        is_abandoned = self._is_abandoned(place) or (attempt.is_repeated and is_own)
         changed = query.has_new_text(seen, abandoned=is_abandoned)
         new = replace(seen, marks=learned(seen.marks, record.marks))
         if changed:
@@ -115,9 +134,14 @@ class ReferenceStore:
         self._note_pending(query)
         pages[place] = (new, self.session.number)
         earlier = seen if changed else replace(new, packed_text=b"")
+        if not changed and attempt.is_repeated and crawler == self.session.number:
+            # The answer that was lost may have been that the page is new, or has changed.
+            changed = self._now - known.seen_at <= SECONDS_OF_A_QUESTION
+            if changed and known.seen_at == known.added_at:
+                return Answer(Kind.NEW, None, False, len(pages), 0)
         return Answer(Kind.REVISIT, earlier, changed, len(pages), 0, is_abandoned)
 
-    def _look_for_duplicates(self, query: Query, place: int | None) -> Answer:
+    def _look_for_duplicates(self, query: Query, place: int | None, attempt: Attempt) -> Answer:
         """Rules 2 and 3. `place` is that of the page itself, if another crawler holds it."""
         pages = self._index.pages
         candidates = self._candidates(query)
@@ -143,6 +167,8 @@ class ReferenceStore:
             better = replace(query.record, copies=counted.copies, marks=marks)
             self._add(replace(query, record=better), [*removed, nearest], place)
         else:
+            if self._is_counted(query, page, attempt):
+                counted = replace(counted, copies=page.copies)
             counted = replace(counted, marks=learned(page.marks, query.record.marks))
             pages[nearest] = counted, crawler
         is_exact = page.digest == query.record.digest
@@ -150,6 +176,19 @@ class ReferenceStore:
         has_text = not is_exact and query.record.packed_text
         earlier = counted if has_text else replace(counted, packed_text=b"")
         return Answer(kind, earlier, False, len(pages), len(candidates), replaces=replaces)
+
+    def _is_counted(self, query: Query, page: Record, attempt: Attempt) -> bool:
+        """Return whether the question counted this copy of a page already, and count it if not."""
+        index, copy = self._index, query.record.url_key & 0xFF
+        if attempt.place is None:
+            is_last = page.copies > 0 and index.last_copies.get(page.url_key, 0) == copy
+        else:
+            is_last = attempt.place <= index.counted_place
+        is_counted = attempt.is_repeated and is_last
+        if attempt.place is not None and not is_counted:
+            index.counted_place = attempt.place
+        index.last_copies[page.url_key] = copy
+        return is_counted
 
     def _add(self, query: Query, removed: Sequence[int], place: int | None) -> None:
         """Add a page in place of those that are removed, and of what had its URL."""
@@ -160,6 +199,7 @@ class ReferenceStore:
         gone = {*removed} if place is None else {*removed, place}
         for number in sorted(gone, reverse=True):
             del pages[number]
+        self._index.last_copies.pop(query.record.url_key, None)
         added = replace(query.record, added_at=self._now, seen_at=self._now)
         pages.append((added, self.session.number))
         self._free_oldest(query.retention, MAX_EVICTED)
