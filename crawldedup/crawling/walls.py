@@ -32,6 +32,7 @@ class Suspicion(NamedTuple):
     #: The share of the last pages that read like it, itself included. Each URL counts once.
     share: float
     window: int  #: The number of those last pages.
+    is_one_path: bool  #: Whether those that read like it differ in their queries alone.
 
 
 class JudgedPage(NamedTuple):
@@ -104,7 +105,8 @@ class Walls:
             if count >= share * size:
                 suspected.add(key)
                 put_last(self._suspected, site, suspected, _MOST_SITES)
-                return Suspicion(first or verdict.url, count / pages, pages)
+                paths = {page.bare for page in islice(recent, pages) if page.key == key}
+                return Suspicion(first or verdict.url, count / pages, pages, len(paths) == 1)
         return None
 
     def _first_dated_like(self, verdict: Verdict, marks: ShownMarks | None) -> str | None:

@@ -368,12 +368,15 @@ class DedupMiddleware:
                 self._guard.note_content(request, verdict.url)
             return
         self._stats.count("walls/suspected")
-        original, share, window = suspicion
+        original, share, window, is_one_path = suspicion
         consequence = "goes on"
         # Pages that are kept may be contents: nothing is lost for a suspicion.
         if action == "close" and (verdict.is_duplicate or verdict.kind is Kind.REVISIT):
             consequence = self._guard.suspect(
-                site_of(verdict.url), original, judged.read.fingerprint
+                site_of(verdict.url),
+                original,
+                judged.read.fingerprint,
+                is_one_path=is_one_path,
             )
         message = (
             f"{round(share * window)} of the last {window} pages read like "

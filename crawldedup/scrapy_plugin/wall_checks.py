@@ -80,13 +80,15 @@ class WallGuard:
         """Return the check that a request was made for, if it was."""
         return self._checks.get(request.meta.get(_SITE_KEY, ""))
 
-    def suspect(self, site: str, original: str, wall: Fingerprint) -> str:
+    def suspect(self, site: str, original: str, wall: Fingerprint, *, is_one_path: bool) -> str:
         """Ask again for earlier pages of a site, if there are any, before it is closed.
 
         Args:
             site: The site that seems to answer with a wall.
             original: The URL of the page that the others read like.
             wall: The fingerprint of one of them.
+            is_one_path: Whether their URLs differ in their queries alone. Anybody can link to one
+                page by so many queries, before any other page of its site is known.
 
         Returns:
             What the crawl does, in words.
@@ -94,6 +96,8 @@ class WallGuard:
         if site in self.closed or site in self._checks:
             return "goes on"
         pages = self._contents.at(site, without=original)
+        if not pages and is_one_path:
+            return "goes on"
         if not pages:
             self.closed.add(site)
             return f"asks for no more of {site}"
