@@ -56,7 +56,7 @@ class Walls:
     Nor are pages told apart by a date in their names, such as those of empty months, unless they
     show a picture or a player.
 
-    Where one of the pages has no query, those that add one to its URL are views of it. They stand
+    Pages that add a query to the URL of the first one without a query are views of it. They stand
     in place of nothing, and do not count.
 
     `sites` holds the last judged pages of each.
@@ -68,6 +68,8 @@ class Walls:
         # The URLs of the pages that later ones count as copies of, by hashes of the URLs of those,
         # or of their names without dates. What was needed last comes last.
         self._first_ones: dict[int, str] = {}
+        # Hashes of the first URLs without a query among the pages that share a key.
+        self._plain: dict[int, int] = {}
 
     def add(
         self, verdict: Verdict, digest: int = 0, marks: ShownMarks | None = None
@@ -92,7 +94,9 @@ class Walls:
         is_doubtful = verdict.rejected_by == _CROWD or (
             dated is not None and verdict.rejected_by != _NAME
         )
-        bare, _, _ = verdict.url.partition("?")
+        bare, query, _ = verdict.url.partition("?")
+        if not query and key not in self._plain:
+            put_last(self._plain, key, hash(bare), _MOST_KEPT)
         recent.appendleft(JudgedPage(key, hash(verdict.url), hash(bare), is_doubtful))
         if first is None and not is_revisit:
             return None
@@ -101,7 +105,8 @@ class Walls:
             return None
         for size, share in WINDOWS:
             pages = min(size, len(recent))
-            count = _count_like(key, hash(first), islice(recent, pages))
+            plain = self._plain.get(key, hash(first))
+            count = _count_like(key, plain, islice(recent, pages))
             if count >= share * size:
                 suspected.add(key)
                 put_last(self._suspected, site, suspected, _MOST_SITES)
@@ -147,14 +152,12 @@ class Walls:
         return first
 
 
-def _count_like(key: int, first: int, pages: Iterable[JudgedPage]) -> int:
+def _count_like(key: int, plain: int, pages: Iterable[JudgedPage]) -> int:
     """Return how many URLs of these pages have a key, and count at most a few that are doubtful.
 
-    Views of one of them, or of the page whose URL has the hash `first`, do not count.
+    Views of the page whose URL has the hash `plain` do not count.
     """
-    alike = [page for page in pages if page.key == key]
-    urls = {first, *(page.url for page in alike)}
-    own = [page for page in alike if page.bare == page.url or page.bare not in urls]
+    own = [page for page in pages if page.key == key and (page.url == plain or page.bare != plain)]
     near = {page.url for page in own if not page.is_doubtful}
     doubtful = {page.url for page in own if page.is_doubtful}
     return len(near) + min(len(doubtful - near), len(near) // _OTHERS_FOR_ONE_IN_DOUBT)

@@ -262,6 +262,7 @@ def test_what_it_holds_is_bounded() -> None:
     for number in range(12_000):
         walls.add(kept(f"far/{number}", f"near/{number}"))
     assert len(walls._first_ones) == 10_000
+    assert len(walls._plain) == 10_000
     for site in range(300):
         walls.add(Verdict(Kind.NEW, f"https://site{site}.example/"))
     assert len(walls.sites) == 100
