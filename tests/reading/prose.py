@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from typing import Final
 
-WORDS = (
+_WORDS: Final = (
     "amber anchor autumn bakery barley basket beacon bicycle birch blanket bottle bramble brass "
     "bucket cabin candle canvas carpet cedar chapel cherry chimney cider clay clover compass copper "
     "cottage cradle curtain daisy dairy drizzle eagle ember fence fiddle flour fountain gravel "
@@ -14,17 +15,18 @@ WORDS = (
     "turnip velvet violin walnut willow arrives borrows carries climbs counts follows gathers hides "
     "lends mends moves opens paints polishes remembers repairs returns sells sorts teaches trades "
     "visits waits washes weighs wraps"
-).split()
+)
 
 
 def sentences(seed: int, words: int) -> list[str]:
     """Return sentences of eight to twelve words each, `words` or some more in all."""
     chooser = random.Random(seed)
+    words_of_prose = _WORDS.split()
     made: list[str] = []
     number = 0
     while number < words:
         length = chooser.randint(8, 12)
-        made.append(" ".join(chooser.choices(WORDS, k=length)).capitalize() + ".")
+        made.append(" ".join(chooser.choices(words_of_prose, k=length)).capitalize() + ".")
         number += length
     return made
 

@@ -15,6 +15,7 @@ from crawldedup.reading.extract import extract_page, get_extractor
 from tests.reading.prose import document, paragraphs, sentences
 
 FIRST, SECOND = "https://one.example/a/first", "https://two.example/b/second"
+PARTS_OF_ARTICLE = 4
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,26 @@ class Row:
     beside: tuple[str, ...] = ()
     body_class: str = ""
     source: str = ""  # all of the page around its body, unless it is a usual one
+    part: str = ""  # the markup of each of the `PARTS_OF_ARTICLE` that `{parts}` stands for
 
     def page(self, seed: int) -> str:
-        own = paragraphs(sentences(seed, self.size.own))
+        said = sentences(seed, self.size.own)
+        own = paragraphs(said)
         site = paragraphs(sentences(7, self.size.site))
         body = self.body.replace("{site}", site).replace("{own}", own)
         body = body.replace("{escaped}", html.escape(own))
-        body = body.replace("{source}", "\n".join(sentences(seed, self.size.own)))
+        body = body.replace("{source}", "\n".join(said))
+        body = body.replace("{parts}", self._parts(said))
         if self.source:
             return self.source.replace("{body}", body)
         return document(body, body_class=self.body_class)
+
+    def _parts(self, said: list[str]) -> str:
+        parts = []
+        for number in range(PARTS_OF_ARTICLE):
+            text = paragraphs(said[number::PARTS_OF_ARTICLE])
+            parts.append(self.part.replace("{number}", str(number)).replace("{text}", text))
+        return "".join(parts)
 
 
 NAMES = [
@@ -61,7 +72,7 @@ NAMES = [
 <div class="site-content"><header class="article-header gh-canvas"><h1 class="article-title">News</h1></header>
 <article class="article post tag-newsletter tag-social-media tag-hash-promo featured">
 <section class="gh-content gh-canvas">{own}</section></article>
-<section class="footer-cta outer"><div class="inner">{site}</div></section></div></div>""",
+<section class="gh-container is-list"><div class="gh-container-inner gh-inner">{site}</div></section></div></div>""",
         ("Lighthouse home",),
         "post-template tag-newsletter tag-social-media",
     ),
@@ -181,7 +192,94 @@ RESORTS = [
     ),
 ]
 
-ROWS = [*NAMES, *LANDMARKS, *MAINS, *XHTML, *RESORTS]
+ANCHORS = [
+    Row(
+        "anchors that lead nowhere around text",
+        "javadoc",
+        Size(80, 75),
+        """<div class="topNav"><a name="navbar.top"><!-- --></a><ul class="navList" title="Navigation"><li><a href="../overview-summary.html">Lighthouse overview</a></li></ul></div>
+<div class="header"><div class="subTitle">org.example.tides</div><h2 title="Class Tide" class="title">Class Tide</h2></div>
+<div class="contentContainer"><div class="description"><ul class="blockList"><li class="blockList">{site}</li></ul></div>
+<div class="details"><ul class="blockList"><li class="blockList"><a name="method.detail"><h3>Method Detail</h3><ul class="blockList"><li class="blockList"><h4>height</h4><div class="block">{own}</div></li></ul></li></ul></div></div>""",
+        ("Lighthouse overview",),
+    ),
+    Row(
+        "anchors that lead nowhere around text",
+        "phpBB",
+        Size(80, 75),
+        """<table class="bodyline"><tr><td><span class="mainmenu"><a href="faq.php" class="mainmenu">Lighthouse questions</a></span></td></tr></table>
+<a class="maintitle" href="viewtopic.php?t=12">Tides</a>
+<table class="forumline"><tr><td class="row1"><span class="name"><a name="4711"></a><b>keeper</b></span></td>
+<td class="row1"><a name="4711p"><span class="postbody">{own}</span></a></td></tr>
+<tr><td class="row2"><span class="name"><a name="4712"></a><b>sailor</b></span></td><td class="row2"><span class="postbody">{site}</span></td></tr></table>""",
+    ),
+]
+
+PARTS = [
+    Row(
+        "parts of one article with classes of their own",
+        "WordPress (Elementor)",
+        Size(330, 440),
+        """<header class="elementor elementor-11 elementor-location-header"><nav class="elementor-nav-menu--main"><ul class="elementor-nav-menu"><li class="menu-item menu-item-5"><a class="elementor-item" href="/">Lighthouse home</a></li></ul></nav></header>
+<div data-elementor-type="wp-post" data-elementor-id="512" class="elementor elementor-512">
+<section class="elementor-section elementor-top-section elementor-element elementor-element-5c1d0e2"><div class="elementor-widget-wrap elementor-element-populated">
+<div class="elementor-element elementor-element-77abf10 elementor-widget elementor-widget-text-editor" data-id="77abf10"><div class="elementor-widget-container">{site}</div></div></div></section>
+{parts}</div>""",
+        ("Lighthouse home",),
+        "post-template-default single single-post elementor-default elementor-page",
+        part="""<section class="elementor-section elementor-top-section elementor-element elementor-element-{number}c4e9d1"><div class="elementor-widget-wrap elementor-element-populated">
+<div class="elementor-element elementor-element-{number}fd07a3 elementor-widget elementor-widget-text-editor" data-id="{number}fd07a3"><div class="elementor-widget-container">{text}</div></div></div></section>""",
+    ),
+    Row(
+        "parts of one article with classes of their own",
+        "Drupal",
+        Size(330, 440),
+        """<header role="banner"><nav role="navigation" id="block-main-menu" class="block block-menu navigation menu--main"><ul class="menu"><li class="menu-item"><a href="/">Lighthouse home</a></li></ul></nav></header>
+<main role="main"><article class="node node--type-page node--view-mode-full"><div class="node__content">
+<div class="field field--name-field-content field--type-entity-reference-revisions field--label-hidden field__items">
+<div class="field__item"><div class="paragraph paragraph--type--intro paragraph--view-mode--default paragraph--id--401">{site}</div></div>
+{parts}</div></div></article></main>""",
+        ("Lighthouse home",),
+        "path-node page-node-type-page",
+        part="""<div class="field__item field__item--{number}"><div class="paragraph paragraph--type--text paragraph--view-mode--default paragraph--id--40{number}"><div class="clearfix text-formatted field field--name-field-text field__item">{text}</div></div></div>""",
+    ),
+]
+
+WHOLE_PAGES = [
+    Row(
+        "a whole page of a template",
+        "Drupal",
+        Size(60, 300),
+        """<div class="dialog-off-canvas-main-canvas" data-off-canvas-main-canvas><div id="page-wrapper" class="page-wrapper"><div id="page">
+<header id="header" class="site-header" data-drupal-selector="site-header" role="banner"><nav id="block-olivero-main-menu" class="primary-nav block block-menu navigation menu--main" role="navigation"><ul class="menu primary-nav__menu"><li class="primary-nav__menu-item"><a href="/" class="primary-nav__menu-link">Lighthouse home</a></li></ul></nav></header>
+<div id="main-wrapper" class="layout-main-wrapper layout-container"><div id="main" class="layout-main"><div class="main-content"><a id="main-content" tabindex="-1"></a><div class="main-content__container container">
+<div class="region region--highlighted grid-full layout--pass--content-medium"><div id="block-olivero-page-title" class="block block-core block-page-title-block"><h1 class="title page-title"><span class="field field--name-title field--type-string">Harbor</span></h1></div></div>
+<main role="main"><div class="sidebar-grid grid-full"><div class="site-main region--content"><div id="block-olivero-content" class="block block-system block-system-main-block"><div class="block__content">
+<article data-history-node-id="12" role="article" class="node node--type-article node--promoted node--sticky node--view-mode-full"><div class="node__content"><div class="text-content clearfix field field--name-body field--type-text-with-summary field--label-hidden field__item">{own}</div></div></article></div></div></div>
+<div class="layout-sidebar"><div class="region region--sidebar"><div id="block-about" class="block block-block-content"><div class="block__content">{site}</div></div></div></div></div></main></div></div></div></div>
+<footer class="site-footer"><div class="region region--footer-bottom"><span>Lighthouse by night</span></div></footer></div></div></div>""",
+        ("Lighthouse home", "Lighthouse by night"),
+        "path-node page-node-type-article",
+    ),
+    Row(
+        "a whole page of a template",
+        "WordPress",
+        Size(60, 300),
+        """<a class="screen-reader-text skip-link" href="#content">Skip to the light</a>
+<header class="site-header" id="masthead"><nav class="main-navigation" id="site-navigation"><div id="primary-menu" class="main-nav"><ul id="menu-main" class="menu sf-menu"><li id="menu-item-9" class="menu-item"><a href="/">Lighthouse home</a></li></ul></div></nav></header>
+<div class="page-hero"><div class="inside-page-hero grid-container grid-parent"><h1>Harbor</h1></div></div>
+<div id="page" class="site grid-container container hfeed grid-parent"><div id="content" class="site-content"><div id="primary" class="content-area grid-parent"><main id="main" class="site-main">
+<article id="post-77" class="post-77 post type-post status-publish format-standard hentry category-advertising tag-share tag-bio"><div class="inside-article"><div class="entry-content" itemprop="text">{own}
+<div class="sharedaddy sd-sharing-enabled"><div class="robots-nocontent sd-block sd-social"><ul><li class="share-facebook"><a class="share-icon" href="/?share=facebook">Send a flare</a></li></ul></div></div></div></div></article></main></div>
+<div id="right-sidebar" class="widget-area sidebar is-right-sidebar"><div class="inside-right-sidebar"><aside id="text-2" class="widget inner-padding widget_text"><h2 class="widget-title">Ask the keeper</h2></aside></div></div></div>
+<div class="gb-container gb-container-5f2d"><div class="gb-inside-container">{site}</div></div></div>
+<div class="site-footer"><footer class="site-info"><div class="copyright-bar"><span class="copyright">Lighthouse by night</span></div></footer></div>""",
+        ("Lighthouse home", "Lighthouse by night", "Send a flare", "Ask the keeper"),
+        "post-template-default single single-post category-advertising right-sidebar nav-below-header",
+    ),
+]
+
+ROWS = [*NAMES, *LANDMARKS, *MAINS, *XHTML, *RESORTS, *ANCHORS, *PARTS, *WHOLE_PAGES]
 
 
 def name_of(row: Row) -> str:
