@@ -58,9 +58,9 @@ def name_of(row: Contents | Spellings) -> str:
 
 
 def shopify_picture(number: int) -> str:
-    return f"""<div class="shopify-section product-section"><h1 class="product__title">Lamp</h1>
-<div class="product__media media media--transparent"><img class="lazyload" src="data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
- data-src="//cdn.shopify.com/s/files/1/0042/products/lamp-{number}_{{width}}x.jpg?v=15" data-widths="[180,360,540]" data-sizes="auto" alt="Lamp"></div></div>"""
+    picture = f"//cdn.shopify.com/s/files/1/0042/files/lamp-{number}"
+    return f"""<div id="shopify-section-hero" class="shopify-section index-section"><h1 class="mega-title">Lamp</h1><div class="hero hero--large box ratio-container lazyload js" data-sizes="auto"
+ data-bgset="{picture}_180x.jpg?v=15 180w 101h, {picture}_360x.jpg?v=15 360w 203h" style="background-position: center center; background-image: url('/blank.gif');"></div></div>"""
 
 
 def wordpress_cover(number: int) -> str:
