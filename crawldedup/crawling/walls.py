@@ -1,7 +1,7 @@
 """Recognize walls: pages that a site sends in place of many others."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -103,14 +103,15 @@ class Walls:
         suspected = self._suspected.get(site, set())
         if key in suspected or len(suspected) == MOST_SUSPECTED:
             return None
+        plain = self._plain.get(key, hash(first))
         for size, share in WINDOWS:
             pages = min(size, len(recent))
-            plain = self._plain.get(key, hash(first))
-            count = _count_like(key, plain, islice(recent, pages))
+            alike = [page for page in islice(recent, pages) if page.key == key]
+            count = _count_of(alike, plain)
             if count >= share * size:
                 suspected.add(key)
                 put_last(self._suspected, site, suspected, _MOST_SITES)
-                paths = {page.bare for page in islice(recent, pages) if page.key == key}
+                paths = {page.bare for page in alike}
                 return Suspicion(first or verdict.url, count / pages, pages, len(paths) == 1)
         return None
 
@@ -152,12 +153,12 @@ class Walls:
         return first
 
 
-def _count_like(key: int, plain: int, pages: Iterable[JudgedPage]) -> int:
-    """Return how many URLs of these pages have a key, and count at most a few that are doubtful.
+def _count_of(alike: Sequence[JudgedPage], plain: int) -> int:
+    """Return how many URLs pages of one key have, and count at most a few that are doubtful.
 
     Views of the page whose URL has the hash `plain` do not count.
     """
-    own = [page for page in pages if page.key == key and (page.url == plain or page.bare != plain)]
+    own = [page for page in alike if page.url == plain or page.bare != plain]
     near = {page.url for page in own if not page.is_doubtful}
     doubtful = {page.url for page in own if page.is_doubtful}
     return len(near) + min(len(doubtful - near), len(near) // _OTHERS_FOR_ONE_IN_DOUBT)

@@ -4,6 +4,7 @@ Class, role, item property and id are evidence, and no verdicts: see `blocks.blo
 """
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -89,7 +90,7 @@ def label_of(node: LexborNode) -> int:
     get = attributes.get
     names = get("class") or ""
     if not _BESIDE_CLASSES.isdisjoint(attributes):
-        if _is_hidden(node):
+        if _is_hidden(attributes):
             return Label.HIDDEN
         names = " ".join(
             [names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)]
@@ -101,10 +102,10 @@ def label_of(node: LexborNode) -> int:
     return label
 
 
-def _is_hidden(node: LexborNode) -> bool:
+def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
     """Return whether an element is hidden, and no click on a tab nor a script of React shows it."""
-    get = node.attributes.get
-    is_hidden = "hidden" in node.attributes and not _STREAMED_ID.match(get("id") or "")
+    get = attributes.get
+    is_hidden = "hidden" in attributes and not _STREAMED_ID.match(get("id") or "")
     if not is_hidden and not _NOT_SHOWN.search((get("style") or "")[:_READ]):
         return False
     names = " ".join([(get(name) or "")[:_READ] for name in ("class", "role")])
@@ -194,5 +195,6 @@ def is_called_terms(node: LexborNode) -> bool:
 
 
 def _calls(words: re.Pattern[str], node: LexborNode) -> bool:
-    names = [(node.attributes.get(name) or "")[:_READ] for name in ("class", "id")]
+    get = node.attributes.get
+    names = [(get(name) or "")[:_READ] for name in ("class", "id")]
     return words.search(" ".join(names)) is not None

@@ -315,15 +315,19 @@ def _letters_shown(node: LexborNode, anchors: Set[int], *, is_foot: bool) -> int
     Terms stand in dialogs of a footer, and are read by nobody.
     """
     blocks = _walk(node, anchors, _WITHOUT_CONTROLS)
+    terms = _blocks_of_terms(blocks) if is_foot else frozenset()
+    return sum([len(text) - linked for text, linked, block in blocks.lines if block not in terms])
+
+
+def _blocks_of_terms(blocks: Blocks) -> frozenset[int]:
+    """Return the blocks inside of an element that are called terms, with all that is in them."""
+    terms: set[int] = set()
     end = 0
-    is_of_terms = [False] * len(blocks.nodes)
-    for block in range(1, len(blocks.nodes) if is_foot else 0):
-        if block >= end and block < _NAMED and is_called_terms(blocks.nodes[block]):
+    for block in range(1, min(len(blocks.nodes), _NAMED)):
+        if block >= end and is_called_terms(blocks.nodes[block]):
             end = blocks.ends[block]
-            is_of_terms[block:end] = [True] * (end - block)
-    return sum(
-        [len(text) - linked for text, linked, block in blocks.lines if not is_of_terms[block]]
-    )
+            terms.update(range(block, end))
+    return frozenset(terms)
 
 
 # One loop over plain lists, with few looks at each node: a call for each would take as long again.

@@ -87,11 +87,15 @@ def phpbb_cards(number: int) -> str:
 # Pages of a shop's category, and the text about the category on each of them.
 
 
+def name_of_product(seed: int) -> str:
+    return " ".join(sentences(seed, 1)[0].split()[:4])
+
+
 def woocommerce_category(number: int) -> str:
     cards = []
     for place in range(24):
         seed = 100 * number + place
-        name = " ".join(sentences(seed, 1)[0].split()[:4])
+        name = name_of_product(seed)
         cards.append(
             f"""<li class="product type-product post-{seed} status-publish instock"><a href="/product/{seed}/" class="woocommerce-LoopProduct-link woocommerce-loop-product__link">
 <h2 class="woocommerce-loop-product__title">{name}</h2><span class="price"><span class="woocommerce-Price-amount amount"><bdi><span class="woocommerce-Price-currencySymbol">€</span>{seed}.90</bdi></span></span></a></li>"""
@@ -104,7 +108,7 @@ def magento_category(number: int) -> str:
     cards = []
     for place in range(24):
         seed = 100 * number + place
-        name = " ".join(sentences(seed, 1)[0].split()[:4])
+        name = name_of_product(seed)
         cards.append(
             f"""<li class="item product product-item"><div class="product-item-info" data-container="product-grid"><div class="product details product-item-details">
 <strong class="product name product-item-name"><a class="product-item-link" href="/{seed}.html">{name}</a></strong>
