@@ -1,4 +1,4 @@
-"""Processes that tests look at."""
+"""Processes that tests look at, and that may end at any moment."""
 
 from pathlib import Path
 
@@ -9,3 +9,11 @@ def is_there(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def command_line(pid: int) -> bytes:
+    """Return the arguments of a process, each ended by a NUL byte; of one that has ended, none."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

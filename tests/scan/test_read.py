@@ -23,7 +23,7 @@ from crawldedup.scan import read
 from crawldedup.scan.engine import LAYOUT
 from crawldedup.scan.read import Packed, ScanFolder, Step, opened_folder
 from crawldedup.workers.reading import plain_page
-from tests.processes import is_there
+from tests.processes import command_line, is_there
 from tests.scan.pages import collection, columns_in, of_texts, packed, shop
 
 TASK = {"similarity": 0.9}
@@ -208,13 +208,6 @@ def children() -> list[int]:
     return [
         pid for pid in map(int, path.read_text().split()) if is_worker.search(command_line(pid))
     ]
-
-
-def command_line(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def test_pages_are_read_as_one_process_reads_them(

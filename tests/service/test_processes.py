@@ -17,7 +17,7 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.cli import main
-from tests.processes import is_there
+from tests.processes import command_line, is_there
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import ServiceProcess, story
 
@@ -30,11 +30,7 @@ def workers_of(service: ServiceProcess) -> list[int]:
     children = (
         Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
     )
-    return [
-        int(each)
-        for each in children
-        if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()
-    ]
+    return [pid for pid in map(int, children) if b"spawn_main" in command_line(pid)]
 
 
 def test_what_must_be_installed_is_said(
