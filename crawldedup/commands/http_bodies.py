@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from crawldedup.commands.headers import Headers
 from crawldedup.commands.items import MOST_BYTES
-from crawldedup.commands.packing import zstandard
+from crawldedup.commands.packing import PACK_ERRORS, Unpacker, unpack_member, zstandard
 from crawldedup.errors import MissingDependencyError, PageError
 from crawldedup.reading.html import decode
 
@@ -20,7 +20,6 @@ _ZSTANDARD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
 _SAMPLE_BYTES: Final = 8192
 _MOST_MEMBERS: Final = 10_000
-_PIECE: Final = 1 << 16
 # Half of all servers send deflate without the header that it should have.
 _DEFLATE: Final = (15, -15)
 
@@ -79,44 +78,28 @@ def _without_chunks(body: bytes) -> Body:
     return Body(bytes(content), False) if place else Body(body, True)
 
 
-class _Packing(NamedTuple):
-    """How a kind of compression begins, what undoes it, and the error for damage."""
-
-    magic: bytes
-    new_unpacker: Callable[[], Any]
-    error: type[Exception]
-
-
-_GZIP: Final = _Packing(GZIP_MAGIC, lambda: zlib.decompressobj(wbits=31), zlib.error)
-
-
 def gunzipped(body: bytes, most: int) -> Body:
     """Return what the members of gzip in a body hold; what stands behind the last is no part of it.
 
     Of a damaged member it is what can be read, and at most so many bytes of all.
     """
-    return _unpacked_members(body, most, _GZIP)
+    return _unpacked(body, most, GZIP_MAGIC, _new_gzip_unpacker)
 
 
-def _unpacked_members(body: bytes, most: int, packing: _Packing) -> Body:
+def _new_gzip_unpacker() -> Any:
+    # Of a damaged member, zlib gives all that stands before the damage.
+    return zlib.decompressobj(wbits=31)
+
+
+def _unpacked(body: bytes, most: int, magic: bytes, new_unpacker: Callable[[], Unpacker]) -> Body:
     content = bytearray()
     place = 0
     for _ in range(_MOST_MEMBERS):
-        unpack = packing.new_unpacker()
-        while not unpack.eof:
-            # Not all at once: what is left behind a member is copied.
-            piece = body[place : place + _PIECE]
-            if not piece:
-                return Body(bytes(content), False)
-            try:
-                content += unpack.decompress(piece, most - len(content))
-            except packing.error:
-                return Body(bytes(content), False)
-            if len(content) >= most:
-                return Body(bytes(content), True)
-            place += len(piece)
-        place -= len(unpack.unused_data)
-        if not body.startswith(packing.magic, place):
+        try:
+            place = unpack_member(body, place, new_unpacker(), content, most)
+        except PACK_ERRORS:
+            return Body(bytes(content), False)
+        if len(content) >= most or not body.startswith(magic, place):
             return Body(bytes(content), True)
     return Body(bytes(content), False)
 
@@ -156,8 +139,7 @@ def _from_zstandard(body: bytes) -> Body:
         zstd: Any = zstandard("a body")
     except MissingDependencyError:
         return _as_it_is(body, "Zstandard: pip install backports.zstd")
-    packing = _Packing(_ZSTANDARD_MAGIC, zstd.ZstdDecompressor, zstd.ZstdError)
-    return _unpacked_members(body, MOST_BYTES, packing)
+    return _unpacked(body, MOST_BYTES, _ZSTANDARD_MAGIC, zstd.ZstdDecompressor)
 
 
 def _as_it_is(body: bytes, missing: str = "") -> Body:

@@ -240,6 +240,31 @@ class Member(io.RawIOBase):
         return piece
 
 
+def unpack_member(
+    body: bytes, place: int, unpacker: Unpacker, content: bytearray, most: int
+) -> int:
+    """Append what the member at a place in a body holds, and return where it ends.
+
+    It stops as soon as `content` has `most` bytes. What was read before an error has been appended.
+
+    Raises:
+        PackError: The member is damaged.
+        EOFError: The body is cut off within it.
+    """
+    while not unpacker.eof and len(content) < most:
+        # Not all at once: what is left behind a member is copied.
+        piece = body[place : place + _PIECE]
+        if not piece:
+            raise EOFError("the body is cut off")
+        try:
+            content += unpacker.decompress(piece, most - len(content))
+        # Each format has an error of its own.
+        except Exception as error:
+            raise PackError(str(error)) from error
+        place += len(piece)
+    return place - len(unpacker.unused_data)
+
+
 class _Unpacked(io.RawIOBase):
     """What the members of a compressed file hold, one behind the other.
 
