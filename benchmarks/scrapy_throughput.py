@@ -3,6 +3,7 @@ memory.
 
     python benchmarks/scrapy_throughput.py                      # Debian documentation, downloaded
     python benchmarks/scrapy_throughput.py --html FOLDER        # pages of your own
+    python benchmarks/scrapy_throughput.py --latency 0.05       # a site that is 50 ms away
     python benchmarks/scrapy_throughput.py --delay 0.02         # a crawl that waits, as most do
     python benchmarks/scrapy_throughput.py --generated --pages 100000 --repeat 1 --stores memory,sqlite
 
@@ -115,7 +116,10 @@ def measure(
     """Crawl in pairs, `given.repeat` of each setup."""
     measured: dict[Setup, list[Pair]] = {setup: [] for setup in setups}
     total = 2 * given.repeat * len(setups) * len(pages.paths)
-    with serving_apart(pages) as port, progress("crawling", total) as advance:
+    with (
+        serving_apart(pages, latency=given.latency) as port,
+        progress("crawling", total) as advance,
+    ):
         for number in range(given.repeat):
             for setup in setups:
                 # Whichever comes second may find the machine warmer, or busier.
@@ -129,7 +133,7 @@ def show(console: Console, given: argparse.Namespace, measured: dict[Setup, list
     names = ("extractor", "store", "workers")
     crawls = (
         f"{given.pages:,} pages, {given.repeat} pairs of crawls, {given.delay:g} s between "
-        "requests; medians"
+        f"requests, answers after {given.latency:g} s; medians"
     )
     throughput = make_table(
         f"{crawls}, and processor ms a page",
@@ -218,6 +222,9 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument(
         "--delay", type=float, default=0.0, metavar="SECONDS", help="between requests (0)"
+    )
+    parser.add_argument(
+        "--latency", type=float, default=0.0, metavar="SECONDS", help="until the site answers (0)"
     )
     parser.add_argument(
         "--extractors", type=one_of(*EXTRACTORS), default=list(EXTRACTORS), metavar="NAME,..."

@@ -40,12 +40,17 @@ class Served(Protocol):
 
 @contextlib.contextmanager
 def serving_apart(
-    site: Served, addresses: Sequence[str] = (LOOPBACK,), port: int = 0
+    site: Served, addresses: Sequence[str] = (LOOPBACK,), port: int = 0, latency: float = 0.0
 ) -> Iterator[int]:
-    """Serve a site on these addresses, at a port or any free one; yields the port."""
+    """Serve a site on these addresses, at a port or any free one; yields the port.
+
+    Each answer waits for `latency` seconds.
+    """
     context = get_context("spawn")
     own_end, other_end = context.Pipe()
-    process = context.Process(target=_serve, args=(site, addresses, port, other_end), daemon=True)
+    process = context.Process(
+        target=_serve, args=(site, addresses, port, latency, other_end), daemon=True
+    )
     process.start()
     other_end.close()
     try:
@@ -75,14 +80,16 @@ def answer(
     )
 
 
-def _serve(site: Served, addresses: Sequence[str], wanted: int, port_wanted: Pipe) -> None:
+def _serve(
+    site: Served, addresses: Sequence[str], wanted: int, latency: float, port_wanted: Pipe
+) -> None:
     async def serve() -> None:
         sockets = _listening(addresses, wanted)
         port = sockets[0].getsockname()[1]
         answering = site.answering(port)
         for each in sockets:
             await asyncio.get_running_loop().create_server(
-                lambda: _Connection(answering), sock=each
+                lambda: _Connection(answering, latency), sock=each
             )
         port_wanted.send(port)
         await asyncio.Event().wait()
@@ -110,8 +117,9 @@ def _listening(addresses: Sequence[str], wanted: int) -> list[socket.socket]:
 class _Connection(asyncio.Protocol):
     """GET requests without a body, one after the other."""
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: Answering, latency: float) -> None:
         self._answering = answering
+        self._latency = latency
         self._received = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -130,6 +138,12 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(answer(str(time.process_time()).encode()))
                 continue
             sent, closes = self._answering(self._host + target)
-            self._transport.write(sent)
-            if closes:
-                self._transport.close()
+            if self._latency:
+                asyncio.get_running_loop().call_later(self._latency, self._send, sent, closes)
+            else:
+                self._send(sent, closes)
+
+    def _send(self, sent: bytes, closes: bool) -> None:
+        self._transport.write(sent)
+        if closes:
+            self._transport.close()

@@ -68,6 +68,7 @@ from crawldedup.scrapy_plugin.responses import is_start, page_of, reason_to_skip
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.shells import ShellWarnings
 from crawldedup.scrapy_plugin.signals import say
+from crawldedup.scrapy_plugin.slots import DownloadSlots
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.unmet_hosts import UnmetHosts
 from crawldedup.scrapy_plugin.wall_checks import WallCheck, WallGuard
@@ -114,6 +115,7 @@ class DedupMiddleware:
         self._began = time.time()
         self._reloads = Reloads(options.reloads)
         self._copies = Copies(options.prefer, options.trusted_sites)
+        self._slots = DownloadSlots(crawler)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
         self.journal = CrawlJournal(crawler, options)
@@ -180,6 +182,8 @@ class DedupMiddleware:
         except Exception as error:
             if self._stats.ends_at_start(error):
                 return
+        # Loads the list of public suffixes while the first worker starts.
+        site_of("//a.example")
         # What there is now stays as long as the crawl: garbage collections need not visit it.
         gc.collect()
         gc.freeze()
@@ -232,7 +236,8 @@ class DedupMiddleware:
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             prepare = self._preparer_for(request, response, policy)
-            judged = await self._dedup.judge(page, prepare, with_text=policy.text)
+            with self._slots.lent(len(response.body)):
+                judged = await self._dedup.judge(page, prepare, with_text=policy.text)
             if judged.verdict.changed and policy.revisit == "drop":
                 judged = await self._as_copy(page, judged)
             outcome = self._outcome_of(request, page, judged.verdict, policy)

@@ -55,10 +55,10 @@ class PostponeMiddleware:
             ):
                 raise NotConfigured
         middleware = cls(crawler, options.unchecked_urls)
-        crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
+        signals.listen(crawler, signals.page_judged, middleware.page_judged)
         return middleware
 
-    def page_judged(self, verdict: Verdict) -> None:
+    def page_judged(self, verdict: Verdict, **_: object) -> None:
         """Note whether a page of a pattern was a copy, or hardly told from another page."""
         pattern = pattern_of(verdict.url)
         recent = self._recent.get(pattern, deque(maxlen=_PAGES))

@@ -71,7 +71,7 @@ class RulesMiddleware:
         if job is not None:
             crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
             crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
-        crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
+        signals.listen(crawler, signals.page_judged, middleware.page_judged)
         return middleware
 
     def engine_started(self) -> None:
@@ -128,7 +128,7 @@ class RulesMiddleware:
             )
         return None
 
-    def page_judged(self, request: Request, verdict: Verdict) -> None:
+    def page_judged(self, request: Request, verdict: Verdict, **_: object) -> None:
         """Learn from a verdict whether the rules hold for its page."""
         aim = self._aim_of(verdict.url, request)
         if aim is None or verdict.kind is Kind.THIN:

@@ -78,13 +78,17 @@ def crawl_settings() -> dict[str, Option]:
 
 
 def default_workers(extractor: str) -> int:
-    """Return one process less than there are cores, at most 4; one for extractors that keep up with
-    Scrapy.
+    """Return one process less than there are cores, at most 4.
+
+    For extractors that keep up with Scrapy, return two, or one on a single core: the second one
+    reads on while the first is at a long page.
     """
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    return 1 if extractor in ("blocks", "text") else max(1, min(4, cores - 1))
+    if extractor in ("blocks", "text"):
+        return min(2, cores)
+    return max(1, min(4, cores - 1))
 
 
 def _value(settings: BaseSettings, name: str, declared: Option) -> Any:

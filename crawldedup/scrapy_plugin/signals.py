@@ -4,6 +4,9 @@ Lines of the log, and stats.
 """
 
 import logging
+from collections.abc import Callable
+from typing import Final
+from weakref import WeakKeyDictionary
 
 # What Scrapy's signal manager is made of.
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
@@ -25,11 +28,31 @@ and `spider`.
 """
 
 
+_Listener = Callable[..., None]
+
+_listeners: Final[WeakKeyDictionary[Crawler, list[tuple[object, _Listener]]]] = WeakKeyDictionary()
+
+
+def listen(crawler: Crawler, signal: object, listener: _Listener) -> None:
+    """Call a part of this plugin with the arguments of each signal of a kind.
+
+    It is called directly: through Scrapy's signal manager a call takes far longer.
+    """
+    _listeners.setdefault(crawler, []).append((signal, listener))
+
+
 async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
     """Send a signal, and wait for those who listen.
 
     To send one to nobody takes as long as to judge a page.
     """
+    for wanted, listener in _listeners.get(crawler, ()):
+        if wanted is signal:
+            try:
+                listener(**arguments)
+            # As Scrapy does with the handlers of others.
+            except Exception as error:
+                say(crawler, logging.ERROR, "a listener failed", error)
     if next(liveReceivers(getAllReceivers(crawler.signals.sender, signal)), None) is not None:
         await crawler.signals.send_catch_log_async(signal, **arguments, spider=crawler.spider)
 

@@ -110,6 +110,23 @@ def test_patterns_of_urls() -> None:
     assert len(set(map(pattern_of, urls))) == len(urls)
 
 
+def test_a_part_of_the_plugin_that_fails_keeps_no_other_from_listening(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    crawler: Any = FakeCrawler()
+    heard: list[object] = []
+
+    def fail(**_: object) -> None:
+        raise ZeroDivisionError("a bad part")
+
+    signals.listen(crawler, signals.page_judged, fail)
+    signals.listen(crawler, signals.page_judged, lambda verdict: heard.append(verdict))
+    signals.listen(crawler, signals.wall_suspected, fail)
+    asyncio.run(signals.send(signals.page_judged, crawler, verdict="a copy"))
+    assert heard == ["a copy"]
+    assert caplog.text.count("ZeroDivisionError: a bad part") == 1
+
+
 def test_memory_is_bounded(postpone: PostponeMiddleware) -> None:
     judge(postpone, COPY, [f"http://{host}.example/" for host in range(10_050)])
     assert len(postpone._recent) <= 10_000
