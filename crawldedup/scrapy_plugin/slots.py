@@ -21,8 +21,8 @@ class DownloadSlots:
     pages that wait: at most to twice its value, and only while they are small. If reading falls
     behind, downloads wait for it.
 
-    The limits and delays of each site stay as they are, since Scrapy keeps them apart: a request
-    takes a slot of its site only while it is downloaded.
+    No more requests are under way than without: only the pages that wait come on top. Scrapy keeps
+    the limits and delays of each site apart from this one, and they stay as they are.
     """
 
     def __init__(self, crawler: Crawler) -> None:
