@@ -141,7 +141,7 @@ async def test_an_error_ends_the_iteration_after_the_verdicts_before_it(
 @in_a_loop
 async def test_pages_that_end_or_outlast_their_worker_cost_themselves_alone() -> None:
     words = ["a", "crash", "b", "forever", "c", "leave", "d", "raise", "e"]
-    async with AsyncDeduplicator(extractor=OBEDIENT, page_seconds=1) as dedup:
+    async with AsyncDeduplicator(extractor=OBEDIENT, page_seconds=3) as dedup:
         pages = [
             Page(f"https://e.com/{word}", html=html(word, at)) for at, word in enumerate(words)
         ]
