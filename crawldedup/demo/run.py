@@ -91,20 +91,20 @@ def run(_: object, output: Output) -> None:
         else:
             output.show(
                 None,
-                f"{len(pages)} pages; `pip install duckdb jinja2` lets `crawldedup report` tell of "
-                "them",
+                f"{len(pages)} pages were crawled. To get a report, run `pip install duckdb jinja2` "
+                "first.",
             )
         output.show(None, *score_lines(score))
 
 
 def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[dict[str, Any]]:
-    """Crawl a site by Scrapy in a process of its own; return what its journal says of each page.
+    """Crawl a site with Scrapy in a separate process, and return its journal's line for each page.
 
     Raises CrawlError.
     """
     store = f"sqlite:///{folder.absolute()}/index.sqlite"
-    # An index without a key, so that all runs estimate alike. With a session given, nobody is
-    # warned that it begins.
+    # The index has no key, so that all runs make the same estimates. Passing a session avoids the
+    # warning that a new index begins.
     with closing(Deduplicator(store, key=0)) as dedup:
         dedup.open(NO_SESSION)
     settings = {**_SETTINGS, "CRAWLDEDUP_STORE": store, "CRAWLDEDUP_JOURNAL": folder / "journal"}
@@ -127,8 +127,7 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
                 f"start={base_url}/",
                 *options,
             ],
-            # Neither a project of Scrapy that is in the current folder, nor what this process
-            # prints.
+            # Keeps out a Scrapy project in the current folder.
             cwd=folder,
             env={
                 name: value
@@ -152,8 +151,9 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
 
 
 def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
-    """Compare the lines of a journal with the manifest: copies of a page of the same cluster are
-    dropped rightly.
+    """Compare the lines of a journal with the manifest of the site.
+
+    A page is dropped correctly if its original is in the same cluster.
     """
     score, kept = Score(), set[str]()
     for page in pages:
@@ -181,22 +181,22 @@ def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
 
 
 def score_lines(score: Score) -> Iterator[Text]:
-    """Yield the lines that compare a crawl with the truth."""
-    yield Text("\nAgainst the truth (the site says what is a copy of what)", style="bold")
+    """Yield the lines that compare a crawl with the manifest of the site."""
+    yield Text("\nCompared with the site's own list of its copies:", style="bold")
     yield Text(
-        f"dropped: {score.right} copies rightly, {len(score.wrong)} pages "
-        f"wrongly{_named(score.wrong)}"
+        f"dropped: {score.right} copies, and {len(score.wrong)} pages by "
+        f"mistake{_named(score.wrong)}"
     )
     yield Text(
-        f"kept: {score.kept} contents, and {len(score.missed)} copies that were "
-        f"missed{_named(score.missed)}"
+        f"kept: {score.kept} pieces of content, and {len(score.missed)} copies by "
+        f"mistake{_named(score.missed)}"
     )
     yield Text(
-        f"{score.unscored} thin, empty, garbled and calendar pages may be either, and are not "
-        "scored."
+        f"not scored: {score.unscored} thin, empty, garbled and calendar pages, which may count as "
+        "either"
     )
     if score.not_reached:
-        yield Text(f"{len(score.not_reached)} pages were never reached{_named(score.not_reached)}")
+        yield Text(f"not reached: {len(score.not_reached)} pages{_named(score.not_reached)}")
 
 
 def _named(urls: Sequence[str]) -> str:
