@@ -39,6 +39,7 @@ from crawldedup.options import Option, options_of
 from crawldedup.report.changes import CHANGES
 from crawldedup.report.command import REPORT
 from crawldedup.service.command import SERVE
+from crawldedup.stores.registry import without_passwords
 
 _FIELDS: Final[Arguments] = {
     "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
@@ -277,7 +278,8 @@ class _Parser(argparse.ArgumentParser):
         word = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (\S+)", message)
         names = (*_COMMANDS, *(flag_of(each.name) for each in options_of()))
         hint = did_you_mean(word[1] or word[2], names) if word else ""
-        self.exit(2, f"crawldedup: {message}{hint} (see {self.prog} --help)\n")
+        shown = without_passwords(message)
+        self.exit(2, f"crawldedup: {shown}{hint} (see {self.prog} --help)\n")
 
 
 def parser() -> argparse.ArgumentParser:

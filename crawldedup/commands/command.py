@@ -24,6 +24,7 @@ from rich.text import Text
 from crawldedup.commands.packing import packed, packed_suffix, unpacked_name
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
+from crawldedup.stores.registry import without_passwords
 from crawldedup.text import printable
 
 if TYPE_CHECKING:
@@ -116,13 +117,19 @@ def checked_options(
 
 def _store_of_environment() -> tuple[str, str]:
     """Return the URL of the store that the environment names, and the variable that does."""
+    # A variable that is set to nothing is not set, as in compose files with "${VARIABLE:-}".
     url, file = os.environ.get(STORE_VARIABLE), os.environ.get(STORE_FILE_VARIABLE)
-    if url is not None or not file:
+    if url or not file:
         return url or DEFAULT_STORE, STORE_VARIABLE
     try:
-        return Path(file).read_text("utf-8").strip(), STORE_FILE_VARIABLE
+        content = Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeError) as error:
         raise ConfigurationError(f"{STORE_FILE_VARIABLE}: {file} cannot be read: {error}") from None
+    if not content:
+        raise ConfigurationError(
+            f"{STORE_FILE_VARIABLE}: {file} is empty, but must hold the URL of the store"
+        )
+    return content, STORE_FILE_VARIABLE
 
 
 def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
@@ -246,8 +253,8 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
 
 
 def safe_message(message: object) -> str:
-    """Return a message with what it quotes made safe to show."""
-    return printable(str(message), 2000)
+    """Return a message with what it quotes made safe to show, and without passwords of URLs."""
+    return printable(without_passwords(str(message)), 2000)
 
 
 def safe_cell(value: object) -> object:

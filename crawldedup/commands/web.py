@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from crawldedup.commands.items import MOST_BYTES
 from crawldedup.errors import PageError
+from crawldedup.stores.registry import without_passwords
 
 SCHEMES: Final = ("http://", "https://")
 _SILENCE_SECONDS: Final = 20
@@ -51,6 +52,12 @@ def fetched(url: str) -> Fetched:
 
 
 def _answer_of(url: str) -> Fetched:
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise PageError(
+            "unreachable",
+            f"{without_passwords(url)} cannot be fetched: logins in URLs are not supported; give "
+            "the page as a file",
+        )
     try:
         # A text that begins like a URL may still be no URL.
         request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})

@@ -91,8 +91,8 @@ def run(_: object, output: Output) -> None:
         else:
             output.show(
                 None,
-                f"{len(pages)} pages were crawled. To get a report, run `pip install duckdb jinja2` "
-                "first.",
+                f"{len(pages)} pages were crawled. To get a report, run "
+                "`pip install duckdb jinja2` first.",
             )
         output.show(None, *score_lines(score))
 

@@ -219,6 +219,22 @@ def _origin(entry_point: EntryPoint) -> str:
     return f"{entry_point.value!r}{package}"
 
 
+_URL: Final = re.compile(r"""[A-Za-z][\w+.-]*://[^\s'"]+""")
+_LOGIN: Final = re.compile(r"(?<=://)([^/?#:@]*):[^/?#]*@")
+
+
+def without_passwords(message: str) -> str:
+    """Return a message whose URLs, of stores and of pages, show no passwords."""
+    return _URL.sub(_without_password, message)
+
+
+def _without_password(url: re.Match[str]) -> str:
+    # An @ in the path of a page's URL belongs to no login.
+    if url[0].lower().startswith(("http:", "https:")):
+        return _LOGIN.sub(r"\1:***@", url[0])
+    return shown_url(url[0])
+
+
 def shown_url(url: str) -> str:
     """Return a store URL without its password, for messages."""
     scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")

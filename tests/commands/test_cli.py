@@ -362,6 +362,12 @@ def test_a_file_names_the_store(pages: Run, monkeypatch: pytest.MonkeyPatch) -> 
     Path("store.url").write_text("sqlite:///elsewhere.sqlite\n")
     pages("check pages")
     assert pages("info --store sqlite:///elsewhere.sqlite --json").values[0]["pages"] == 2
+    # As compose files pass a variable on that is not set.
+    monkeypatch.setenv("CRAWLDEDUP_STORE", "")
+    assert pages("info --json").values[0]["pages"] == 2
+    Path("store.url").write_text("\n")
+    said = pages("info")
+    assert (said.status, "CRAWLDEDUP_STORE_FILE: store.url is empty" in said.err) == (2, True)
     Path("store.url").write_text("rdis://:secret@host")
     said = pages("info")
     assert (said.status, "CRAWLDEDUP_STORE_FILE is" in said.err, "secret" in said.err) == (
@@ -369,6 +375,25 @@ def test_a_file_names_the_store(pages: Run, monkeypatch: pytest.MonkeyPatch) -> 
         True,
         False,
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--store redis://:geheim@h/0 info",
+        "info --stoer redis://:geheim@h/0",
+        "info redis://:geheim@h/0",
+        "check redis://:geheim@h/0 --store memory://",
+        "check http://u:geheim@127.0.0.1:1/ --store memory://",
+        "check http://u:geheim@127.0.0.1:1/ --store memory:// --json",
+        "compare http://u:geheim@127.0.0.1:1/a http://u:geheim@127.0.0.1:1/b",
+    ],
+)
+def test_no_slip_shows_a_password(run: Run, words: str) -> None:
+    said = run(words)
+    assert said.status != 0
+    assert "***@" in said.out + said.err
+    assert "geheim" not in said.out + said.err
 
 
 class _Dripping(BaseHTTPRequestHandler):

@@ -40,7 +40,9 @@ def test_nothing_is_dropped_wrongly_or_missed(crawled: tuple[Path, Pages]) -> No
 
 
 def test_the_readme_shows_how_it_ends(crawled: tuple[Path, Pages]) -> None:
-    (output,) = (block for block in blocks("text", pages=[README]) if "own list of its copies" in block.code)
+    (output,) = (
+        block for block in blocks("text", pages=[README]) if "own list of its copies" in block.code
+    )
     ending = "\n".join(line.plain for line in score_lines(scored(crawled[1], SITE)))
     assert output.code.endswith(f"{ending}\n")
 

@@ -194,6 +194,15 @@ def test_bad_input_gets_the_form_again_and_a_reason(
     assert page.css("form")
 
 
+@pytest.mark.parametrize("before", range(4))
+def test_what_is_escaped_in_a_long_form_comes_back_whole(console: Service, before: int) -> None:
+    """However it lies across the pieces that it is read in."""
+    text = "x" * before + "ä & + = % 100 " * 5_000
+    page = sent(console, "/", first=text, second="a text")
+    shown = page.css("textarea")[0].text().strip()
+    assert (len(shown), shown == text.strip()) == (len(text.strip()), True)
+
+
 @pytest.mark.parametrize("path", ["/", "/search", "/index", "/docs"])
 def test_every_page_forbids_what_it_does_not_need(console: Service, path: str) -> None:
     headers = console.http.get(path).headers

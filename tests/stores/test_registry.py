@@ -24,6 +24,7 @@ from crawldedup.stores.registry import (
     make_store,
     require_index,
     shown_url,
+    without_passwords,
 )
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from crawldedup.verdict import Kind
@@ -116,6 +117,24 @@ def test_no_wrong_url_shows_its_password(start: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         check_store_url("SETTING", url)
     assert "geheim" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("no such file: redis://:ge@he/im@h/0", "no such file: redis://:***@h/0"),
+        (
+            "invalid choice: 'redis://u:geheim@h/0' (see)",
+            "invalid choice: 'redis://u:***@h/0' (see)",
+        ),
+        ("unrecognized: --stoer rdis://:geheim@h x", "unrecognized: --stoer rdis://:***@h x"),
+        ("http://u:geheim@h:1/a: no", "http://u:***@h:1/a: no"),
+        ("of https://h.example/@me/a:b@c", "of https://h.example/@me/a:b@c"),
+        ("12:30 at //u@h", "12:30 at //u@h"),
+    ],
+)
+def test_no_message_shows_a_password_of_a_url(message: str, shown: str) -> None:
+    assert without_passwords(message) == shown
 
 
 def test_the_table_of_schemes_has_those_of_every_class() -> None:

@@ -56,6 +56,14 @@ class Target(NamedTuple):
     service: str  # that the sentinels know
     sentinel_options: dict[str, str]
 
+    @property
+    def passwords(self) -> tuple[str, ...]:
+        """The passwords of the servers and of their sentinels."""
+        options = {**self.options, **self.sentinel_options}
+        return tuple(
+            str(value) for name, value in options.items() if name.endswith("password") and value
+        )
+
 
 class _UrlParts(NamedTuple):
     """The parts of a URL; those that it lacks are empty."""

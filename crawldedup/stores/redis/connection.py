@@ -32,6 +32,8 @@ class Connection:
         self._target = target
         self._store = store
         self.prefixes = prefixes
+        self.passwords = target.passwords
+        """What no message may show."""
         self.reachable = prefixes
         """The prefixes whose server replied to the last call for all of them."""
 

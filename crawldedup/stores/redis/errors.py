@@ -3,7 +3,7 @@
 import contextlib
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import redis
@@ -148,7 +148,9 @@ def translation_of(error: Exception, store: str) -> Translation:
 
 
 @contextlib.contextmanager
-def store_errors(store: str, was_in: Callable[[], bool], namespace: str) -> Iterator[None]:
+def store_errors(
+    store: str, was_in: Callable[[], bool], namespace: str, passwords: Sequence[str] = ()
+) -> Iterator[None]:
     """Turn the client's errors into ours.
 
     An error that only different settings can fix becomes a ConfigurationError, unless the server
@@ -158,6 +160,8 @@ def store_errors(store: str, was_in: Callable[[], bool], namespace: str) -> Iter
         store: The URL of the store, for messages.
         was_in: Returns whether the server has let us in before.
         namespace: The name of the index, for messages.
+        passwords: What no message may show. Servers and proxies that don't know a command repeat
+            its arguments.
 
     Raises:
         StoreError: If the server fails, or a more specific error below it.
@@ -173,4 +177,10 @@ def store_errors(store: str, was_in: Callable[[], bool], namespace: str) -> Iter
         if ours is ConfigurationError and was_in():
             ours = StoreUnavailableError
         words = translation.words.format(namespace)
-        raise ours(f"{store} {words}: {printable(str(error))}") from error
+        message = str(error)
+        shown = message
+        for password in passwords:
+            shown = shown.replace(password, "***")
+        # A traceback would show the client's own message, too.
+        cause = error if shown == message else None
+        raise ours(f"{store} {words}: {printable(shown)}") from cause

@@ -135,7 +135,12 @@ class RedisStore:
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         """Turn errors of the client, and an index with another profile, into errors of ours."""
-        with store_errors(self._url, lambda: self.session.number > 0, self.layout.namespace):
+        with store_errors(
+            self._url,
+            lambda: self.session.number > 0,
+            self.layout.namespace,
+            self._connection.passwords,
+        ):
             try:
                 yield
             except ForeignIndexError:

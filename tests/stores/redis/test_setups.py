@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import redis
 
-from crawldedup.errors import ConfigurationError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
 from crawldedup.stores.anchors import AnchorQuery
 from crawldedup.stores.contract import Retention
 from crawldedup.stores.redis.client import connect, read_url
@@ -120,6 +120,14 @@ class TestAccess:
             assert "s3cret" not in said
             for right in (":s3cret@", "crawler:s3cret@"):
                 open_store(restricted.url.replace("//", f"//{right}"))
+
+    def test_a_server_that_repeats_the_password_is_not_quoted(self) -> None:
+        """A server that does not know a command repeats its arguments, as do some proxies."""
+        with RedisServer("--rename-command", "AUTH", "") as server:
+            url = server.url.replace("//", "//:ge%40heim@")
+            with pytest.raises(StoreError, match=r"'\*\*\*'") as caught:
+                open_store(url)
+        assert "ge@heim" not in "".join(traceback.format_exception(caught.value))
 
     def test_a_store_needs_exactly_the_commands_that_are_documented(
         self, restricted: RedisServer
