@@ -42,6 +42,8 @@ _CACHED_PAGES: Final = 10_000  # some 3 KB each
 _CACHED_TEXTS: Final = 1_000
 _LARGEST_CACHED_TEXT: Final = 32_000
 _LONG_TEXT: Final = 50_000
+# Normalization turns a single letter into up to 18.
+_LONG_TEXT_BEYOND_ASCII: Final = 12_500
 
 
 class TimedRead(NamedTuple):
@@ -62,7 +64,9 @@ def needs_worker(page: Page) -> bool:
     """
     if not isinstance(page, Page):
         return False
-    return page.html is not None or len(page.text or "") >= _LONG_TEXT
+    text = page.text or ""
+    longest = _LONG_TEXT if text.isascii() else _LONG_TEXT_BEYOND_ASCII
+    return page.html is not None or len(text) >= longest
 
 
 def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING) -> dict[str, Any]:

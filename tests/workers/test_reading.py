@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+import pytest
+
 from crawldedup.key import NO_KEY
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
-from crawldedup.workers.reading import ReadingTask, reader, request, timed_read_of
+from crawldedup.workers.reading import ReadingTask, needs_worker, reader, request, timed_read_of
 
 TASKS: tuple[ReadingTask, ...] = ("read", "text")
 WORDS = " ".join(f"word{number}" for number in range(100))
@@ -59,3 +61,18 @@ def test_a_text_crosses_only_if_it_is_asked_for() -> None:
         assert main is not None
         assert (main.name, main.text) == ("A Ferry ?", f"A Ferry ?\n{WORDS}")
     assert timed_read_of(packed["read"][0]).read.main is None
+
+
+@pytest.mark.parametrize(
+    ("content", "is_needed"),
+    [
+        ({"html": "<p>short"}, True),
+        ({"text": "a b " * 12_000}, False),
+        ({"text": "a b " * 12_500}, True),
+        ({"text": "\u0436 " * 6_000}, False),
+        # Each of these letters is normalized to eighteen.
+        ({"text": "\ufdfa" * 12_500}, True),
+    ],
+)
+def test_what_takes_long_is_read_in_a_worker(content: dict[str, str], is_needed: bool) -> None:
+    assert needs_worker(Page("https://a.example/", **content)) is is_needed
