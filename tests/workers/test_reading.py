@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-
 import pytest
 
 from crawldedup.key import NO_KEY
