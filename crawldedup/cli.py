@@ -179,13 +179,23 @@ _RESTORED: Final[Arguments] = {
 _DECIDING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
 _FIND: Final = "list the remembered pages that resemble a page; remember nothing"
 _EXPLAIN: Final = "show the verdict that a page would get now, and why; remember nothing"
-_FORGOTTEN: Final = {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")}
+_FOUND: Final = {
+    "page": argument(_ONE_PAGE, "PAGE"),
+    "--url": argument("URL of the page (default: its own)", "URL"),
+}
+_FORGOTTEN: Final = {
+    "urls": argument("a page's URL, as it was crawled", "URL", nargs="+"),
+    # Pages are removed in every scope; command lines of earlier versions had to name one.
+    "--scope": argument(argparse.SUPPRESS, dest="any_scope"),
+}
 _YES: Final = {"--yes": argument("do it", action="store_true")}
 _ALIKE: Final = {"store": "memory://", "key": 0}  # two runs are compared alike everywhere
 _COMMANDS: Final[dict[str, Command]] = {
     "demo": DEMO,
     "check": Command("decide about pages and remember them", _PAGES_OR_ONE, _CHECKING, run="check"),
-    "find": Command(_FIND, {"page": argument(_ONE_PAGE, "PAGE")}, _ASKING, run="find"),
+    "find": Command(
+        _FIND, _FOUND, _ASKING, run="find", inherited=("extractor", "distinguish", "scope")
+    ),
     "explain": Command(
         _EXPLAIN,
         _PAGES_OR_ONE | _DETAIL,
@@ -222,7 +232,10 @@ _COMMANDS: Final[dict[str, Command]] = {
         index={"key": 0},
     ),
     "forget": Command(
-        "remove pages from an index", _FORGOTTEN, (*_INDEX, "scope"), run="forget_given"
+        "remove pages from an index, whatever scope they are in",
+        _FORGOTTEN,
+        _INDEX,
+        run="forget_given",
     ),
     "clear": Command(
         "remove every page of a namespace, whatever made it", _YES, INDEX_OPTIONS, run="clear"
@@ -297,14 +310,23 @@ def parser() -> argparse.ArgumentParser:
             subparser.add_argument(*names.split(), **settings)
         declared = {option.name: option for option in options_of(command.kind)}
         for option in command.options:
-            _add_option(subparser, declared[option], command.defaults)
+            _add_option(
+                subparser,
+                declared[option],
+                command.defaults,
+                is_inherited=option in command.inherited,
+            )
         subparser.add_argument("--json", action="store_true", help="print JSON instead of text")
         subparser.set_defaults(command=name)
     return root
 
 
 def _add_option(
-    subparser: argparse.ArgumentParser, option: Option, defaults: dict[str, Any]
+    subparser: argparse.ArgumentParser,
+    option: Option,
+    defaults: dict[str, Any],
+    *,
+    is_inherited: bool,
 ) -> None:
     # As argparse and most programs write help.
     help_text = option.help[0].lower() + option.help[1:].removesuffix(".")
@@ -313,6 +335,9 @@ def _add_option(
         # Not the value: the environment's may hold a password.
         default = None
         shown = f"the environment's {STORE_VARIABLE}, else {DEFAULT_STORE}"
+    if is_inherited:
+        default = argparse.SUPPRESS  # A value that is there was given.
+        shown = "the index's"
     if shown is not None:
         help_text += f" (default: {shown})"
     if option.kind is bool:

@@ -15,6 +15,7 @@ from crawldedup.index.explain import Explanation, explain_page
 from crawldedup.index.judging import BATCH, Judge, Result, or_raise
 from crawldedup.index.lifetime import HEARTBEAT_SECONDS as HEARTBEAT_SECONDS
 from crawldedup.index.lifetime import Index
+from crawldedup.index.scopes import KnownScopes
 from crawldedup.key import Key
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page, PageId, PageValues
@@ -282,6 +283,14 @@ class Deduplicator:
         return self._index.hosts
 
     @property
+    def scopes(self) -> KnownScopes:
+        """The scopes of the pages, as far as the index has told them when it was last asked.
+
+        To remove a page from all of them, call `forget` with each key of `scopes.all_of(url)`.
+        """
+        return self._index.scopes
+
+    @property
     def key(self) -> Key:
         """The secret of the index, made when the index began.
 
@@ -352,7 +361,8 @@ class Deduplicator:
         """Use the index that is there, whatever options it was made with.
 
         For figures of an index and for forgetting pages, which need no text. What is searched for
-        in such an index is not found. Call it before anything else.
+        in such an index is not found. No warning is logged if the scope is another one. Call it
+        before anything else.
 
         Returns:
             The options that differ, each with a line that says how.

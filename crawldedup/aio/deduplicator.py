@@ -21,6 +21,7 @@ from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.index.explain import Comparison, Explanation
 from crawldedup.index.judging import Result
+from crawldedup.index.scopes import KnownScopes
 from crawldedup.key import Key
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page, PageId, PageValues
@@ -129,6 +130,11 @@ class AsyncDeduplicator:
     def hosts(self) -> HostKnowledge:
         """What hosts have shown of themselves. See `Deduplicator.hosts`."""
         return self._dedup.hosts
+
+    @property
+    def scopes(self) -> KnownScopes:
+        """The scopes of the pages. See `Deduplicator.scopes`."""
+        return self._dedup.scopes
 
     @property
     def waiting(self) -> int:
@@ -321,10 +327,7 @@ class AsyncDeduplicator:
     def deliver(
         self, url: str, *, identity: str | None = None, scope_key: str | None = None
     ) -> None:
-        """Note that a page checked with `delivered=False` was delivered.
-
-        See `Deduplicator.deliver`.
-        """
+        """Note that a page was delivered. See `Deduplicator.deliver`."""
         self._dedup.deliver(url, identity=identity, scope_key=scope_key)
         self._early.deliver(PageId(url, identity, scope_key))
 

@@ -77,7 +77,7 @@ ADVISE_OPTIONS: Final[Arguments] = {
 @dataclass(frozen=True, slots=True)
 class Command:
     """One command: `options` are names of `kind`; `defaults` are those of their defaults that
-    differ here.
+    differ here; those that are `inherited` are the index's unless they are given.
 
     The function `run` of `module`, which is imported only then, takes a Deduplicator of the
     options, with the changes `index`, what is given, and the output. Where `index` is None, it
@@ -93,6 +93,7 @@ class Command:
     run: str = "run"
     index: dict[str, Any] | None = field(default_factory=dict)
     kind: type[Options] = Options
+    inherited: tuple[str, ...] = ()
 
 
 def flag_of(name: str) -> str:

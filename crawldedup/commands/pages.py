@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from crawldedup import wire
-from crawldedup.commands.command import Output, make_deduplicator, safe_message
+from crawldedup.commands.command import Output, flag_of, make_deduplicator, safe_message
 from crawldedup.commands.feeds import Fields
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
@@ -26,7 +26,7 @@ from crawldedup.scope import site_of
 from crawldedup.stores.profiles import ProfileParts
 from crawldedup.stores.registry import require_index, shown_url
 from crawldedup.text import pluralize, printable
-from crawldedup.verdict import Verdict, describe
+from crawldedup.verdict import Match, Verdict, describe
 
 _SHOWN_TEXT: Final = 200
 _SHOWN_CHANGES: Final = 20
@@ -83,7 +83,8 @@ def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[Deduplicator]:
     """Yield a Deduplicator with the options that the index was made with, as far as it names them.
 
-    What is not known of them, such as the areas that were compared, is told.
+    What is not known of them, such as the areas that were compared, is told. So is an option that
+    is given and not the index's.
     """
     profile = require_index(dedup.options.store, dedup.options.namespace)
     parts = ProfileParts.of(profile)
@@ -94,20 +95,33 @@ def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[
         if extractor in BUILT_IN_EXTRACTORS:
             changes["extractor"] = extractor
         changes["distinguish"] = parts.distinguish
+    for name, value in changes.items():
+        if getattr(given, name, value) != value:
+            _tell_overridden(name, getattr(given, name), repr(value), output)
     with closing(make_deduplicator(given, **changes)) as fitting:
         for change in fitting.accept_profile().values():
             output.error(f"{change}: the similarities are those of what is compared now")
         yield fitting
 
 
+def _tell_overridden(name: str, value: object, index_value: str, output: Output) -> None:
+    output.error(
+        f"{flag_of(name)} is {value!r}, but the index was made with {index_value}, which is used"
+    )
+
+
 def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show the remembered pages that resemble a page."""
     page = single_source(given.page)
+    if given.url:
+        page = replace(page, url=given.url)
     require_existing(dedup)
     with _fitting(dedup, given, output) as index:
-        matches = index.find(
-            html=page.html, text=page.text, title=page.title, encoding=page.encoding, url=page.url
-        )
+        scope = getattr(given, "scope", None)
+        if scope is not None and index.scopes.scopes and scope not in index.scopes.scopes:
+            index_scopes = " and ".join(repr(name) for name in sorted(index.scopes.scopes))
+            _tell_overridden("scope", scope, index_scopes, output)
+        matches = _matches_in_scopes(index, page, scope, output)
     lines = [] if matches else ["no remembered page resembles it"]
     for match in matches:
         kind, copies = (
@@ -120,6 +134,37 @@ def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
             f"seen){sibling}"
         )
     output.show([wire.plain(match) for match in matches], *lines)
+
+
+def _matches_in_scopes(
+    index: Deduplicator, page: Page, scope: str | None, output: Output
+) -> list[Match]:
+    """Return the pages that resemble a page, nearest first: in one scope if the index has it, or
+    else in each scope of the index.
+
+    Raises ConfigurationError if none does, and the site of the page, which may know one, is
+    missing.
+    """
+    scopes = index.scopes.of_page(page.url, scope)
+    matches: list[Match] = []
+    for scope_key in scopes.keys:
+        matches += index.find(
+            html=page.html,
+            text=page.text,
+            title=page.title,
+            encoding=page.encoding,
+            url=page.url,
+            scope_key=scope_key,
+        )
+    if scopes.needs_url:
+        by_site = (
+            "the index compares the pages of each site with each other (scope 'site'), and the "
+            "page has no site: add --url with its address"
+        )
+        if not matches:
+            raise ConfigurationError(by_site)
+        output.error(f"{by_site} to find those of its site as well")
+    return sorted(matches, key=lambda match: -match.similarity)
 
 
 def explain_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -343,15 +388,21 @@ def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
         similarity=options.similarity, recall=options.recall, pages=figures["pages"]
     )
     figures["expected_recall"] = round(recall, 3)
+    figures["scopes"] = list(dedup.scopes.scopes)
     lines = [
-        f"{name.replace('_', ' '):20} "
-        + (f"{value:,}" if isinstance(value, int | float) else printable(str(value)))
+        f"{name.replace('_', ' '):20} " + _shown_figure(value)
         for name, value in figures.items()
-        if name != "warnings" and value is not None
+        if name != "warnings" and value not in (None, [])
     ]
     output.show(
         figures, *lines, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"])
     )
+
+
+def _shown_figure(value: object) -> str:
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    return printable(", ".join(value) if isinstance(value, list) else str(value))
 
 
 def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -362,13 +413,23 @@ def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def forget(
     dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output
 ) -> None:
-    """Remove pages by their URLs, identities and scope keys, whatever options made the index."""
+    """Remove pages by their URLs, identities and scope keys, whatever options made the index.
+
+    Without a scope key, a page is removed from every scope.
+    """
     require_existing(dedup)
     dedup.accept_profile()
-    removed = sum(
-        dedup.forget(url, identity=identity, scope_key=scope_key)
-        for url, identity, scope_key in pages
-    )
+    removed = 0
+    for url, identity, scope_key in pages:
+        scope_keys = dedup.scopes.all_of(url) if scope_key is None else [scope_key]
+        was_known = [dedup.forget(url, identity=identity, scope_key=key) for key in scope_keys]
+        removed += any(was_known)
+    if dedup.scopes.has_more and any(scope_key is None for _, _, scope_key in pages):
+        output.error(
+            "the index has pages in more scopes than it can name, and was not searched in all of "
+            "them: remove the pages by their scope keys in a program (Deduplicator.forget)"
+        )
+        output.status = 1
     verb = "was" if len(pages) == 1 else "were"
     output.show(
         {"forgotten": removed},

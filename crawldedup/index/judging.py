@@ -160,8 +160,10 @@ class Judge:
         Raises:
             StoreError: The index cannot be opened, or the lease not be renewed.
         """
-        if any(job.page.remember for job in jobs):
+        added = [job.page for job in jobs if job.page.remember]
+        if added:
             self._index.join()
+            self._index.learn_scopes(added)
         else:
             self._index.look()
         for batch in self._batches(jobs):

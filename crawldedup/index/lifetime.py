@@ -13,9 +13,10 @@ from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS
 from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.index import host_exchange
 from crawldedup.index.queries import TABLES, QueryBuilder
+from crawldedup.index.scopes import KnownScopes
 from crawldedup.key import Key
 from crawldedup.options import Options
-from crawldedup.page import PageId
+from crawldedup.page import Page, PageId
 from crawldedup.stores import profiles, registry
 from crawldedup.stores.contract import CrawlSession, Layout, PageName, Record
 
@@ -33,6 +34,7 @@ class Index:
         store: The store, for its one index.
         queries: Makes the queries about pages.
         hosts: What hosts have shown of themselves.
+        scopes: The scopes of the pages.
         pages: About how many pages the index held when it was last asked; 0 before.
         is_open: True once this process has joined the crawl.
         is_closed: True from `close` until `open` is called again.
@@ -48,6 +50,7 @@ class Index:
         self.options = options
         self.hosts = HostKnowledge(options.volatile)
         self.queries = QueryBuilder(options, self.hosts)
+        self.scopes = KnownScopes(options.scope)
         self.store = registry.make_store(
             options.store,
             _layout(options, reading_profile),
@@ -59,6 +62,7 @@ class Index:
         self._session: CrawlSession | None = None
         self._next_heartbeat = 0.0
         self._next_look = 0.0
+        self._accepts_any_scope = False
         self._delivered: dict[PageId, None] = {}  # A dict keeps the order, and each page once.
 
     @property
@@ -91,6 +95,7 @@ class Index:
             self._warn_of_new_index()
             self._next_heartbeat = now + HEARTBEAT_SECONDS
             self._exchange_knowledge()
+            self._warn_of_other_scope()
         elif now >= self._next_heartbeat:
             self.heartbeat()
 
@@ -103,6 +108,7 @@ class Index:
             # An index that is absent may be made at any moment, so the next call looks again.
             self._next_look = now + HEARTBEAT_SECONDS if self.pages else now
             self._exchange_knowledge()
+            self._warn_of_other_scope()
 
     def accept_profile(self) -> dict[str, str]:
         """Use the index that is there, whatever options it was made with.
@@ -116,6 +122,7 @@ class Index:
             StoreError: The store cannot answer.
         """
         layout = self.store.layout
+        self._accepts_any_scope = True
         try:
             self.look()
         except errors.ProfileMismatchError as error:
@@ -136,6 +143,27 @@ class Index:
                 registry.shown_url(self.options.store),
                 self.options.namespace,
             )
+
+    def _warn_of_other_scope(self) -> None:
+        # Pages of another scope look unrelated, so every page would be new.
+        if not self.scopes.other or self._accepts_any_scope:
+            return
+        self._accepts_any_scope = True  # Once is enough.
+        _log.warning(
+            "crawldedup: the index in %s, namespace %s, was begun with the scope %r, and this is "
+            "%r: pages of different scopes are not compared. Set scope (CRAWLDEDUP_SCOPE, --scope) "
+            "to %r, or use another namespace",
+            registry.shown_url(self.options.store),
+            self.options.namespace,
+            self.scopes.other,
+            self.options.scope,
+            self.scopes.other,
+        )
+
+    def learn_scopes(self, pages: Sequence[Page]) -> None:
+        """Note the scope keys of pages before they are added, so that they can be found later."""
+        if self.scopes.learn(pages):
+            self._exchange_scopes()
 
     def heartbeat(self) -> None:
         """Renew the lease, and tell the store and other crawlers what this one has noted."""
@@ -213,6 +241,11 @@ class Index:
     def _exchange_knowledge(self) -> None:
         if self.store.is_persistent:
             host_exchange.exchange(self.hosts, self.store, tells=self.is_open)
+        self._exchange_scopes()
+
+    def _exchange_scopes(self) -> None:
+        if self.store.is_persistent:
+            self.scopes.exchange(self.store, tells=self.is_open, pages=self.pages)
 
 
 def _layout(options: Options, reading_profile: str) -> Layout:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import pytest
 
 from crawldedup import __version__
 from crawldedup.commands.command import safe_cell
+from crawldedup.deduplicator import Deduplicator
 from tests.commands.conftest import Run
 from tests.service.serving import TIDES, story
 
@@ -193,6 +195,75 @@ def test_an_index_of_other_settings_can_be_looked_at_and_the_setting_is_named(
     # What was forgotten is forgotten for those who made the index.
     verdicts = pages(f"check pages {options} --json").values
     assert [verdict["kind"] for verdict in verdicts] == ["revisit", "near_duplicate", "new"]
+
+
+@pytest.fixture
+def sites(run: Run) -> Run:
+    """The function that runs a command line, in a folder with an index by site."""
+    items = [{"url": f"http://{s}.example/{n}", "text": story(n)} for s in "xy" for n in range(3)]
+    Path("f.jl").write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    Path("p.txt").write_text(story(1))
+    kinds = [verdict["kind"] for verdict in run("check f.jl --scope site --json").values]
+    assert kinds == ["new"] * 6
+    return run
+
+
+def test_pages_are_forgotten_in_whatever_scope_they_are(sites: Run) -> None:
+    with Deduplicator("sqlite:///crawldedup.sqlite", scope="spider") as dedup:
+        dedup.check("http://x.example/1", text=story(1), scope_key="a tenant")
+    with Deduplicator("sqlite:///crawldedup.sqlite") as dedup:
+        dedup.check("http://x.example/1", text=story(1))
+    with closing(Deduplicator("sqlite:///crawldedup.sqlite")) as dedup:
+        dedup.accept_profile()
+        before = dedup.info().pages
+        told = sites("forget http://x.example/1 http://no.example/ --json")
+        assert told.values == [{"forgotten": 1}]
+        assert (before, dedup.info().pages) == (8, 5)
+    # As it had to be called before.
+    assert sites("forget http://y.example/2 --scope site --json").values == [{"forgotten": 1}]
+    assert sites("info --json").values[0]["scopes"] == ["site", "spider", "global"]
+
+
+def test_an_index_by_site_is_asked_by_the_site_of_the_page(sites: Run) -> None:
+    for scope in ("", "--scope site"):
+        said = sites(f"find p.txt {scope}")
+        assert (said.status, "add --url with its address" in said.err) == (2, True)
+    ((match,),) = sites("find p.txt --url http://y.example/new --json").values
+    assert (match["url"], match["exact"]) == ("http://y.example/1", True)
+    assert sites("find p.txt --url http://z.example/ --json").values == [[]]
+    with Deduplicator("sqlite:///crawldedup.sqlite", scope="spider") as dedup:
+        dedup.check("http://q.example/1", text=story(1), scope_key="a tenant")
+    said = sites("find p.txt --json")
+    assert [match["url"] for match in said.values[0]] == ["http://q.example/1"]
+    assert "add --url" in said.err
+
+
+def test_an_option_that_the_index_overrides_is_told(sites: Run) -> None:
+    asked = "find p.txt --url http://x.example/new"
+    assert sites(f"{asked} --extractor blocks --distinguish siblings --scope site").err == ""
+    said = sites(f"{asked} --extractor text --distinguish nothing --scope global")
+    assert said.out == "exact: http://x.example/1 (0 copies seen)\n"
+    for option in ("--extractor is 'text'", "--distinguish is 'nothing'", "--scope is 'global'"):
+        assert said.err.count(f"{option}, but the index was made with ") == 1
+    assert said.err.count("\n") == 3
+
+
+def test_another_scope_than_the_index_has_is_told_once(
+    sites: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    for command in ("check f.jl", "explain f.jl"):
+        caplog.clear()
+        assert sites(command).status == 0
+        (message,) = caplog.messages
+        assert "was begun with the scope 'site', and this is 'global'" in message
+        assert "--scope) to 'site'" in message
+    caplog.clear()
+    for command in ("check f.jl --scope site", "find p.txt --url http://x.example/", "info"):
+        assert sites(command).status == 0
+    sites("clear --yes")
+    # Whoever comes next decides about the scope.
+    assert sites("check f.jl").status == 0
+    assert not any("was begun with" in message for message in caplog.messages)
 
 
 def test_an_index_of_another_version_is_refused(pages: Run) -> None:
