@@ -4,8 +4,10 @@ import csv
 import io
 import json
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self
 
@@ -34,6 +36,11 @@ class Fields(NamedTuple):
     needs_url: bool = True  # otherwise, the place of an item stands in for its URL
     title: str = "title"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all fields that are looked at, each once."""
+        return tuple(dict.fromkeys([self.url, *self.content.values(), self.title]))
+
     @classmethod
     def of(cls, arguments: Namespace) -> Self:
         """Return the fields that a command line names."""
@@ -53,6 +60,27 @@ class NotUtf8Error(ValueError):
             "it is not UTF-8, in which feeds are read; convert the file, for example by "
             "`iconv -f windows-1252 -t utf-8`"
         )
+
+
+class QuoteError(ValueError):
+    """Raised for a row of CSV that may have swallowed others."""
+
+
+class RepeatedKeys(dict[str, Any]):
+    """A JSON object in which keys are repeated, so that only the last value of each is left."""
+
+    repeated: frozenset[str] = frozenset()
+
+
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, given by its keys and values."""
+    values = dict(pairs)
+    if len(values) == len(pairs):
+        return values
+    marked = RepeatedKeys(values)
+    numbers = Counter(key for key, _ in pairs)
+    marked.repeated = frozenset(key for key, number in numbers.items() if number > 1)
+    return marked
 
 
 class FeedRow(NamedTuple):
@@ -96,11 +124,15 @@ def _skip_rest_of_line(line: bytes, file: BinaryIO) -> None:
         line = file.readline(MOST_BYTES)
 
 
-def rows_of_csv(file: BinaryIO) -> Iterator[FeedRow]:
+def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
     """Yield the rows of a CSV file that begins with a header.
 
+    A row with a quote that is closed in the midst of a later row is an error, for it may have
+    swallowed the rows between them.
+
     Raises:
-        csv.Error: The file cannot be read any further.
+        csv.Error: The file cannot be read any further, or ends within a quoted cell.
+        ValueError: The header has a column of the fields several times.
     """
     csv.field_size_limit(MOST_BYTES)
     # A quoted cell may hold line ends, so several lines may make one row.
@@ -113,16 +145,58 @@ def rows_of_csv(file: BinaryIO) -> Iterator[FeedRow]:
             if number == 0:
                 line = line.removeprefix(BOM)
             lines_of_row.append(line)
-            yield line.decode("utf-8", "surrogateescape")
+            yield _lenient(line)
+        # Whoever asks for one more line is within a row.
+        if any(line.strip() for line in lines_of_row):
+            raise csv.Error("the file ends within a quoted cell: a quote is not closed")
 
     rows = csv.DictReader(decoded_lines())
     # Asking for the names reads the header.
     header = b"".join(lines_of_row) if rows.fieldnames else b""
     lines_of_row.clear()
+    _check_columns(rows.fieldnames or (), fields)
     for value in rows:
         raw = b"".join(lines_of_row)
-        yield FeedRow(value if _is_utf8(raw) else NotUtf8Error(), raw, header)
+        problem = _problem_of_quotes(lines_of_row) if _is_utf8(raw) else NotUtf8Error()
+        yield FeedRow(problem or value, raw, header)
         lines_of_row.clear()
+
+
+def _lenient(line: bytes) -> str:
+    """Decode a line so that it can be written as it was read, even if it is not UTF-8."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
+    """Raise ValueError if a column of the fields is there twice: of their values, only the last
+    would be read.
+    """
+    if fields is None:
+        return
+    for name in fields.names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"the column {name!r} is there {names.count(name)} times: rename all but one"
+            )
+
+
+def _problem_of_quotes(lines: Iterable[bytes]) -> QuoteError | None:
+    """Return the error for a row of several lines whose quotes are not where a writer sets them.
+
+    In a row of one line, a stray quote is a letter like any other.
+    """
+    lines_of_row = list(dropwhile(lambda line: not line.strip(), lines))
+    if len(lines_of_row) == 1:
+        return None
+    try:
+        for _ in csv.reader(map(_lenient, lines_of_row), strict=True):
+            pass
+    except csv.Error:
+        return QuoteError(
+            f"a quote is not closed where its cell ends, so that these {len(lines_of_row):,} lines "
+            "may be several items"
+        )
+    return None
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -143,7 +217,7 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
     Raises:
         ValueError: The file begins with no array, or cannot be read any further.
     """
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=object_of)
     # Bytes that are not UTF-8 are written as they were read.
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     buffer = text.read(_BLOCK).lstrip()
@@ -237,6 +311,7 @@ def rows_of_parquet(
 
 def _columns_of(fields: Fields, names: list[str], path: Path) -> list[str]:
     """Return those columns of the fields that a table has."""
+    _check_columns(names, fields)
     field_names = [fields.url, *fields.content.values()]
     columns = [name for name in dict.fromkeys(field_names) if name in names]
     if columns and fields.title in names and fields.title not in columns:
@@ -259,12 +334,15 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
     """Return the page that the `value` of a row holds, or an error that says why it holds none."""
     try:
         item = _item_of(value)
-    except NotUtf8Error as error:
+    except (NotUtf8Error, QuoteError) as error:
         return ConfigurationError(f"{place}: {error}")
     except (ValueError, RecursionError) as error:
         return ConfigurationError(f"{place}: this is not JSON: {error}")
     if not isinstance(item, dict):
         return ConfigurationError(f"{place}: this is no JSON object")
+    if isinstance(item, RepeatedKeys) and (names := item.repeated.intersection(fields.names)):
+        named = " and ".join(f'"{name}"' for name in sorted(names))
+        return ConfigurationError(f"{place}: the field {named} is there several times")
     url = item.get(fields.url)
     if not isinstance(url, str) or not url:
         if fields.needs_url:
@@ -296,7 +374,7 @@ def _item_of(value: Any) -> Any:
     if isinstance(value, Exception):
         raise value
     if isinstance(value, bytes):
-        return json.loads(decoded(value))
+        return json.loads(decoded(value), object_pairs_hook=object_of)
     return value
 
 
