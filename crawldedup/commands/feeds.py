@@ -1,5 +1,6 @@
 """Read the rows of feeds: lines of JSON, CSV, a JSON array and Parquet, one generator each."""
 
+import codecs
 import csv
 import io
 import json
@@ -24,6 +25,14 @@ _ROWS: Final = 64
 _BYTES_A_ROW: Final = 100
 # Times the bytes of its file; a few kilobytes of a table can stand for gigabytes.
 _MOST_GROWTH: Final = 1000
+_MOST_DIGITS: Final = 4000
+_MARKS: Final = {
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
+"""How files begin in encodings in which feeds are not read. One begins like the other."""
+
+_LONGEST_MARK: Final = 4
 
 
 class Fields(NamedTuple):
@@ -62,6 +71,22 @@ class NotUtf8Error(ValueError):
         )
 
 
+def _check_beginning(head: bytes) -> None:
+    """Raise ValueError if a feed begins in UTF-16 or UTF-32, with its mark or without one."""
+    if encoding := _wide_encoding_of(head):
+        raise ValueError(
+            f"it seems to be {encoding}, and feeds are read in UTF-8; convert the file, for "
+            f"example by `iconv -f {encoding.lower()} -t utf-8`"
+        )
+
+
+def _wide_encoding_of(head: bytes) -> str:
+    for encoding, marks in _MARKS.items():
+        if head.startswith(marks):
+            return encoding
+    return "UTF-16" if b"\0" in head[:_LONGEST_MARK] else ""
+
+
 class QuoteError(ValueError):
     """Raised for a row of CSV that may have swallowed others."""
 
@@ -83,6 +108,11 @@ def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return marked
 
 
+def _number_of(digits: str) -> float:
+    # Python refuses to read more digits, though the number may be in a field that nobody needs.
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
 class FeedRow(NamedTuple):
     """One row of a feed.
 
@@ -101,7 +131,11 @@ class FeedRow(NamedTuple):
 
 
 def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the lines of a file. Nothing is kept of a line that is too long."""
+    """Yield the lines of a file. Nothing is kept of a line that is too long.
+
+    Raises:
+        ValueError: The file is not UTF-8, as it begins.
+    """
     for number, line in enumerate(_lines_of(file)):
         if len(line) >= MOST_BYTES:
             _skip_rest_of_line(line, file)
@@ -110,6 +144,7 @@ def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
             )
             continue
         if number == 0:
+            _check_beginning(line)
             line = line.removeprefix(BOM)
         yield FeedRow(line, line) if line.strip() else FeedRow()
 
@@ -143,6 +178,7 @@ def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
             if len(line) >= MOST_BYTES:
                 raise csv.Error(f"a line must be shorter than {MOST_BYTES:,} bytes")
             if number == 0:
+                _check_beginning(line)
                 line = line.removeprefix(BOM)
             lines_of_row.append(line)
             yield _lenient(line)
@@ -215,12 +251,13 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
     arrays or behind them is an item as well.
 
     Raises:
-        ValueError: The file begins with no array, or cannot be read any further.
+        ValueError: The file is not UTF-8, begins with no array, or cannot be read any further.
     """
-    decoder = json.JSONDecoder(object_pairs_hook=object_of)
+    decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_int=_number_of)
     # Bytes that are not UTF-8 are written as they were read.
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     buffer = text.read(_BLOCK).lstrip()
+    _check_beginning(buffer[:_LONGEST_MARK].encode("utf-8", "surrogateescape"))
     if buffer[:1] != "[":
         raise ValueError("it is no array of items")
     place = 1
@@ -374,7 +411,7 @@ def _item_of(value: Any) -> Any:
     if isinstance(value, Exception):
         raise value
     if isinstance(value, bytes):
-        return json.loads(decoded(value), object_pairs_hook=object_of)
+        return json.loads(decoded(value), object_pairs_hook=object_of, parse_int=_number_of)
     return value
 
 

@@ -166,6 +166,17 @@ BROKEN = "1: this cannot be read, nor what follows: "
         ("a.csv", 'url,text\nx,"' + "y\n" * 200_000, 0, [f"item {BROKEN}field larger"]),
         ("a.parquet", "PAR1", 0, [f"row {BROKEN}"]),
         ("a.xml", "<rss><channel/></rss>", 0, ["is no sitemap: it begins with <rss>"]),
+        ("a.xml", "", 0, ["is no sitemap: it is no XML|cannot be read as a sitemap"]),
+        ("a.xml", "no XML at all", 0, ["is no sitemap: it is no XML|cannot be read as a sitemap"]),
+        # A number that Python does not read stands in a field that nobody needs.
+        ("a.jl", f'{{"url": "a", "text": "one", "id": {"7" * 5000}}}', 1, []),
+        ("a.json", f'[{{"url": "a", "text": "one", "id": -{"7" * 5000}}}]', 1, []),
+        (
+            "a.jl",
+            f'{{"url": {"7" * 5000}, "text": "one"}}',
+            0,
+            ['line 1: the field "url" holds no'],
+        ),
         ("a.xml.gz", "\x1f\x8b\x08broken", 0, ["cannot be read as a sitemap|is no sitemap"]),
     ],
     ids=lambda value: str(value)[:20],
@@ -464,3 +475,26 @@ def test_a_table_with_a_column_twice_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_arrays(columns, names=["url", "text", "text"]), path)
     pages, (error,) = read(path)
     assert (pages, "the column 'text' is there 2 times" in error) == ([], True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+@pytest.mark.parametrize("has_mark", [True, False])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "url,text\na,one\n"),
+        ("a.json", '[{"url": "a", "text": "one"}]'),
+        ("a.jl", '{"url": "a", "text": "one"}\n'),
+    ],
+)
+def test_a_feed_in_a_wide_encoding_is_refused_by_its_name(
+    tmp_path: Path, encoding: str, name: str, content: str, has_mark: bool
+) -> None:
+    plain = encoding if encoding.endswith("e") else f"{encoding}-le"
+    mark = "\ufeff" if has_mark else ""
+    (tmp_path / name).write_bytes(f"{mark}{content}".encode(plain))
+    pages, (error,) = read(tmp_path / name)
+    assert pages == []
+    expected = encoding[:6] if has_mark else "utf-16"
+    assert f"it seems to be {expected.upper()}, and feeds are read in UTF-8" in error
+    assert f"iconv -f {expected} -t utf-8" in error
