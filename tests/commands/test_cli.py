@@ -251,7 +251,8 @@ def test_an_option_that_the_index_overrides_is_told(sites: Run) -> None:
 def test_another_scope_than_the_index_has_is_told_once(
     sites: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for command in ("check f.jl", "explain f.jl"):
+    against = "filter f.jl -o out.jl --against sqlite:///crawldedup.sqlite"
+    for command in (against, "check f.jl", "explain f.jl"):
         caplog.clear()
         assert sites(command).status == 0
         (message,) = caplog.messages
