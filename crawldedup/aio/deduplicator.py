@@ -55,8 +55,7 @@ class AsyncDeduplicator:
     HTML and long texts are read in worker processes, within limits of time and memory. A page that
     ends its worker costs itself alone. The store is asked about all waiting pages in one round
     trip: `memory://` in the event loop, any other store in a thread. If a store fails, it is left
-    alone for some seconds, and pages fail at once in the meantime. Use an instance in one event
-    loop only.
+    alone for some seconds, and pages fail at once meanwhile. Use an instance in one event loop.
 
     Args:
         store: The URL of the store.
