@@ -36,10 +36,10 @@ from crawldedup.commands.command import (
 from crawldedup.demo import DEMO
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of
+from crawldedup.passwords import without_passwords
 from crawldedup.report.changes import CHANGES
 from crawldedup.report.command import REPORT
 from crawldedup.service.command import SERVE
-from crawldedup.stores.registry import without_passwords
 
 _FIELDS: Final[Arguments] = {
     "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),

@@ -24,7 +24,7 @@ from rich.text import Text
 from crawldedup.commands.packing import packed, packed_suffix, unpacked_name
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
-from crawldedup.stores.registry import without_passwords
+from crawldedup.passwords import without_passwords
 from crawldedup.text import printable
 
 if TYPE_CHECKING:

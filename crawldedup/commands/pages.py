@@ -20,11 +20,12 @@ from crawldedup.index.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.index.queries import expected_recall
 from crawldedup.marks.reasons import kind_in_words
 from crawldedup.page import Page
+from crawldedup.passwords import shown_url
 from crawldedup.reading.extract import BUILT_IN_EXTRACTORS
 from crawldedup.reading.omissions import in_words
 from crawldedup.scope import site_of
 from crawldedup.stores.profiles import ProfileParts
-from crawldedup.stores.registry import require_index, shown_url
+from crawldedup.stores.registry import require_index
 from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Match, Verdict, describe
 

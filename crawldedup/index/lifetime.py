@@ -17,6 +17,7 @@ from crawldedup.index.scopes import KnownScopes
 from crawldedup.key import Key
 from crawldedup.options import Options
 from crawldedup.page import Page, PageId
+from crawldedup.passwords import shown_url
 from crawldedup.stores import profiles, registry
 from crawldedup.stores.contract import CrawlSession, Layout, PageName, Record
 
@@ -73,7 +74,7 @@ class Index:
     @property
     def place(self) -> str:
         """Where the index is, to show: the store without its password, and the namespace."""
-        return f"{registry.shown_url(self.options.store)} namespace={self.options.namespace!r}"
+        return f"{shown_url(self.options.store)} namespace={self.options.namespace!r}"
 
     def open(self, session: CrawlSession | None = None) -> None:
         """Open the index again after `close`, and join the crawl."""
@@ -140,7 +141,7 @@ class Index:
         if not self.pages and not self._session and self.store.is_persistent:
             _log.warning(
                 "crawldedup: a new index begins in %s, namespace %s",
-                registry.shown_url(self.options.store),
+                shown_url(self.options.store),
                 self.options.namespace,
             )
 
@@ -153,7 +154,7 @@ class Index:
             "crawldedup: the index in %s, namespace %s, was begun with the scope %r, and this is "
             "%r: pages of different scopes are not compared. Set scope (CRAWLDEDUP_SCOPE, --scope) "
             "to %r, or use another namespace",
-            registry.shown_url(self.options.store),
+            shown_url(self.options.store),
             self.options.namespace,
             self.scopes.other,
             self.options.scope,
@@ -202,7 +203,7 @@ class Index:
         if self.is_closed:
             raise errors.ClosedError(
                 f"the namespace {self.options.namespace!r} of "
-                f"{registry.shown_url(self.options.store)} is closed; call open() or use a `with` "
+                f"{shown_url(self.options.store)} is closed; call open() or use a `with` "
                 "statement to open it again"
             )
 

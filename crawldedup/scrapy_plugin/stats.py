@@ -15,9 +15,9 @@ from crawldedup.aio import Judged
 from crawldedup.crawling.options import CrawlOptions
 from crawldedup.crawling.outcomes import Fate, Outcome
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
+from crawldedup.passwords import shown_url
 from crawldedup.scrapy_plugin.settings import CLOSE_REASON, end_unstarted, is_interactive
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.stores.registry import shown_url
 from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind, Verdict, mark_of_sibling
 

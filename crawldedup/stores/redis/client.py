@@ -13,7 +13,7 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.stores.registry import shown_url
+from crawldedup.passwords import shown_url
 
 TIMEOUT_SECONDS: Final = 2.0
 """The time limit for connecting, and for a reply. Pages that would have to wait longer pass

@@ -18,12 +18,12 @@ import redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from crawldedup.errors import StoreUnavailableError
+from crawldedup.passwords import shown_url
 from crawldedup.stores.contract import Answers, Layout, Query
 from crawldedup.stores.redis.client import TIMEOUT_SECONDS, connect_cluster, read_url
 from crawldedup.stores.redis.connection import Connection
 from crawldedup.stores.redis.errors import ANY_ERROR, translation_of
 from crawldedup.stores.redis.store import RedisStore
-from crawldedup.stores.registry import shown_url
 
 PREFIXES: Final = 16
 """The number of prefixes of an index."""
