@@ -367,7 +367,8 @@ class DedupMiddleware:
         if action == "ignore":
             return
         read = judged.read
-        suspicion = self._walls.add(verdict, read.fingerprint.digest, read.marks)
+        asked = next(iter(request.meta.get("redirect_urls", ())), None)
+        suspicion = self._walls.add(verdict, read.fingerprint.digest, read.marks, asked)
         if suspicion is None:
             if action == "close" and verdict.kind is Kind.NEW and not is_hardly_apart(verdict):
                 self._guard.note_content(request, verdict.url)

@@ -144,7 +144,7 @@ class RulesMiddleware:
             named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
             self._write(
                 {
-                    "withdrawn": {**named, "folders": [aim.address.folder()]},
+                    "withdrawn": {**named, "folders": [rule.folder_of(aim.address)]},
                     "rule": shown(rule.name),
                 }
             )
