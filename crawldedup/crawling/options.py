@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from crawldedup import checks
 from crawldedup.aside import check_path
-from crawldedup.crawling.patterns import Pattern, check_patterns
 from crawldedup.journal import check_journal
 from crawldedup.options import Options, check_similarity, option
+from crawldedup.patterns import Pattern, check_patterns
 from crawldedup.scope import site_of
 
 
