@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from crawldedup import checks
 from crawldedup.aside import check_path
+from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_journal
 from crawldedup.options import Options, check_similarity, option
 from crawldedup.patterns import Pattern, check_patterns
@@ -40,6 +41,21 @@ def check_sites(name: str, value: Any) -> frozenset[str]:
             name, value, "a list of sites, such as example.com; an empty list trusts none"
         )
     return sites
+
+
+OWN_TEXT: Final = "own"
+"""The value of `text` that leaves out what a site repeats."""
+
+
+def _check_text(name: str, value: object) -> bool | str:
+    """Return whether texts are wanted, or `OWN_TEXT`. Raises ConfigurationError."""
+    if value == OWN_TEXT:
+        return OWN_TEXT
+    try:
+        is_wanted: bool = checks.flag(name, value)
+    except ConfigurationError:
+        raise checks.refused(name, value, f"True, False or {OWN_TEXT!r}") from None
+    return is_wanted
 
 
 def _report(name: str, value: object) -> str:
@@ -126,11 +142,12 @@ class CrawlOptions(Options):
         "that was delivered last. None asks for equal texts.",
         float,
     )
-    text: bool = _option(
+    text: bool | str = _option(
         False,
-        checks.flag,
+        _check_text,
         "Leave the main text of each checked page, and its name, for the callback: in the meta of "
-        "its request, as crawldedup_text and crawldedup_name.",
+        "its request, as crawldedup_text and crawldedup_name. With own, the text is without the "
+        "lines that its site repeats on nearly all pages.",
     )
     set_aside: str | None = _optional(
         check_path,
