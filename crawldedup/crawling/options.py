@@ -174,6 +174,13 @@ class CrawlOptions(Options):
         "Fetch first what promises new content: a URL waits behind others if the last pages of "
         "its pattern were copies. Nothing is skipped.",
     )
+    budget: int | None = _optional(
+        checks.whole(10),
+        "A pattern of URLs ends once so many of its pages in a row brought nothing new: the others "
+        "are skipped but for checks, and fetched after all if one of them brings something new. "
+        "None ends no pattern.",
+        int,
+    )
     workers: int = _optional(
         checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int
     )

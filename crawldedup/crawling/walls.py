@@ -30,6 +30,17 @@ _ADDRESS: Final = re.compile(r"=(?:https?:/)?/", re.IGNORECASE)
 _LONGEST_QUERY: Final = 2048
 
 
+def dated_name(url: str, marks: ShownMarks | None) -> str | None:
+    """Return the site and the name of a page without the date in the name.
+
+    None for a page without a date in its name, and for one that shows a picture or a player.
+    """
+    if marks is None or marks.pictures or marks.players:
+        return None
+    undated = without_dates(marks.name)
+    return None if undated is None else f"{site_of(url)} {undated}"
+
+
 class Suspicion(NamedTuple):
     """What makes an original suspect of being a wall."""
 
@@ -161,12 +172,10 @@ class Walls:
 
         None for a page without a date in its name, and for one that shows a picture or a player.
         """
-        if verdict.kind is not Kind.NEW or marks is None or marks.pictures or marks.players:
-            return None
-        undated = without_dates(marks.name)
+        undated = dated_name(verdict.url, marks) if verdict.kind is Kind.NEW else None
         if undated is None:
             return None
-        name = hash((site_of(verdict.url), undated))
+        name = hash(undated)
         first = self._first_ones.get(name, verdict.url)
         put_last(self._first_ones, name, first, _MOST_KEPT)
         return first

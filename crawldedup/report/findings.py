@@ -40,6 +40,7 @@ def findings_of(report: Mapping[str, Any]) -> list[Finding]:
         *_doubtful(report),
         *_traps(report),
         *_siblings(report),
+        *_savings(report),
         *_hints(report),
     ]
     return sorted(found, key=lambda finding: _LEVELS.index(finding.level))
@@ -223,8 +224,32 @@ def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
+def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what saves downloads, and what was not to be trusted."""
+    advice, withdrawn = report["advice"], report["withdrawn"]
+    if advice:
+        downloads = pluralize(report["advice_saves"], "download")
+        what = f"{pluralize(len(advice), 'URL rule')} would have saved {downloads}"
+        how = "`crawldedup advise --output rules.json` writes them for CRAWLDEDUP_RULES"
+        yield Finding("info", f"{what}: {how}.", "advice")
+    if ended := report["ended"]:
+        patterns = _named([row["pattern"] for row in ended])
+        yield Finding(
+            "info",
+            f"{pluralize(len(ended), 'pattern')} of URLs ended, because the last pages brought "
+            f"nothing new (CRAWLDEDUP_BUDGET): {patterns}.",
+            "advice",
+        )
+    if withdrawn:
+        text = (
+            f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: "
+            f"{_named(withdrawn)}."
+        )
+        yield Finding("warn", f"{text} `crawldedup advise` writes rules without it.", "advice")
+
+
 def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
-    totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
+    totals = report["totals"]
     for largest in report["clusters"][:1]:
         if _is_one_page(report):
             continue
@@ -234,17 +259,6 @@ def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
                 f"The largest cluster has {copies:,} copies of {largest['kept']}.",
                 "clusters",
             )
-    if advice:
-        downloads = pluralize(report["advice_saves"], "download")
-        what = f"{pluralize(len(advice), 'URL rule')} would have saved {downloads}"
-        how = "`crawldedup advise --output rules.json` writes them for CRAWLDEDUP_RULES"
-        yield Finding("info", f"{what}: {how}.", "advice")
-    if withdrawn:
-        text = (
-            f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: "
-            f"{_named(withdrawn)}."
-        )
-        yield Finding("warn", f"{text} `crawldedup advise` writes rules without it.", "advice")
     if volatile := _named(report["volatile"]):
         yield Finding(
             "info",

@@ -54,6 +54,7 @@ _ROWS: Final = (
     "walls",
     "times",
     "savings",
+    "ended",
 )
 _ADVISED: Final = (
     "kind",

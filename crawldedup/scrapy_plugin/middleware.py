@@ -41,6 +41,7 @@ from scrapy.http import Response
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.crawling.copies import Copies
+from crawldedup.crawling.dated import DatedPages
 from crawldedup.crawling.options import OWN_TEXT, CrawlOptions
 from crawldedup.crawling.outcomes import Fate, Outcome, decide, key_of
 from crawldedup.crawling.repeated import RepeatedLines
@@ -60,6 +61,7 @@ from crawldedup.scrapy_plugin.meta import (
     DROP_ITEMS_KEY,
     NAME_KEY,
     PAGE_KEYS,
+    REPEATS_KEY,
     TEXT_KEY,
     VERDICT_KEY,
 )
@@ -123,6 +125,7 @@ class DedupMiddleware:
         self._left_out = LeftOutLines(crawler, self.journal)
         self._walls = Walls()
         self._repeated = RepeatedLines()
+        self._dated = DatedPages()
         self._shells = ShellWarnings(crawler)
         self._unmet_hosts = UnmetHosts(options.ignore_marks)
         self._guard = WallGuard(crawler)
@@ -432,6 +435,8 @@ class DedupMiddleware:
         self._left_out.tell(site_of(response.url), judged.read.left_out)
         self._unmet_hosts.note(response.url)
         request.meta[VERDICT_KEY] = verdict
+        if self._options.budget is not None:
+            request.meta[REPEATS_KEY] = self._dated.repeats(verdict.url, judged.read)
         event = {
             "request": request,
             "response": response,

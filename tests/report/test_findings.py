@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from crawldedup.report.render import page_of
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import Line, copy, page
 
@@ -115,3 +116,15 @@ def test_a_cluster_of_short_pages_without_an_exact_copy_is_told(
     if is_told:
         assert told[0].startswith(f"34 pages count as copies of {BLOG}File_0, though none has")
         assert told[0].endswith(f"`crawldedup compare` shows how {BLOG}File_1 differs.")
+
+
+def test_patterns_that_have_ended_are_told(report_of: ReportOf) -> None:
+    pattern = "https:blog.example/calendar/*?"
+    skipped = [
+        {"t": 3, "skipped": f"{BLOG}calendar/{n}", "rule": f"budget of {pattern}"} for n in range(7)
+    ]
+    made = report_of(page(BLOG), {"t": 2, "ended": pattern, "pages": 50}, *skipped)
+    assert made["ended"] == [{"pattern": pattern, "pages": 50}]
+    assert findings(made, "1 pattern of URLs ended, because the last pages brought nothing new")
+    assert made["crawl"]["left_out"] == 0
+    assert f"7 downloads of copies were skipped: 7 by the rule budget of {pattern}" in page_of(made)

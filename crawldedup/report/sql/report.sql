@@ -118,6 +118,11 @@ GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
 -- name: withdrawn
 SELECT DISTINCT rule FROM lines WHERE withdrawn IS NOT NULL AND rule <> '' ORDER BY rule LIMIT 40;
 
+-- name: ended
+-- Patterns of URLs that have ended, because their last pages brought nothing new.
+SELECT ended AS pattern, max(pages) AS pages FROM lines WHERE ended IS NOT NULL
+GROUP BY ended ORDER BY min(moment), ended LIMIT 40;
+
 -- name: volatile
 SELECT DISTINCT volatile AS line FROM lines WHERE volatile IS NOT NULL ORDER BY line LIMIT 40;
 
