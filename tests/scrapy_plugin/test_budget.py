@@ -1,12 +1,19 @@
 """``CRAWLDEDUP_BUDGET``: traps that never end take few requests, and no content is lost."""
 
+import asyncio
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request
+from scrapy import signals as scrapy_signals
 
+from crawldedup.scrapy_plugin.budget import BudgetMiddleware, OverBudgetError
+from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
+from tests.scrapy_plugin.fakes import FakeCrawler
 from tests.scrapy_plugin.website import Answer, Site, article
 
 STORIES = 500
@@ -186,3 +193,45 @@ def test_without_the_setting_nothing_ends(crawl: Crawler) -> None:
     with Site(pages) as site:
         crawl(site, ["/start"], **{**OPTIONS, "CRAWLDEDUP_BUDGET": None})
     assert set(views) <= site.asked.keys()
+
+
+MONTH = "http://e.com/calendar/{}"
+
+
+def test_a_resumed_crawl_knows_what_the_first_run_has_skipped(tmp_path: Path) -> None:
+    settings = {"CRAWLDEDUP_BUDGET": "10", "JOBDIR": str(tmp_path)}
+
+    async def run() -> None:
+        crawler: Any = FakeCrawler(**settings)
+        first = BudgetMiddleware.from_crawler(crawler)
+        for number in range(10):
+            first.page_judged(Request(MONTH), Verdict(Kind.NEAR_DUPLICATE, MONTH.format(number)))
+        for number in range(10, 15):
+            with pytest.raises(OverBudgetError):
+                first.process_request(Request(MONTH.format(number)))
+        await crawler.signals.send_catch_log_async(scrapy_signals.spider_closed, reason="shutdown")
+        resumed: Any = FakeCrawler(**settings)
+        second = BudgetMiddleware.from_crawler(resumed)
+        await resumed.signals.send_catch_log_async(scrapy_signals.engine_started)
+        with pytest.raises(OverBudgetError):
+            second.process_request(Request(MONTH.format(15)))
+        second.page_judged(Request(MONTH), Verdict(Kind.NEW, MONTH.format("festival-1")))
+        asked = [request.url for request in resumed.engine.crawled]
+        assert sorted(asked) == [MONTH.format(number) for number in range(10, 16)]
+        # They have their turn as others do.
+        for request in resumed.engine.crawled:
+            assert request.dont_filter
+            second.process_request(request)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("values", [{"method": "POST"}, {"meta": {"is_start_request": True}}])
+def test_what_was_asked_for_by_name_is_made(values: dict[str, Any]) -> None:
+    crawler: Any = FakeCrawler()
+    middleware = BudgetMiddleware(crawler, 10, None)
+    for number in range(10):
+        middleware.page_judged(Request(MONTH), Verdict(Kind.NEAR_DUPLICATE, MONTH.format(number)))
+    middleware.process_request(Request(MONTH.format(11), **values))
+    with pytest.raises(OverBudgetError):
+        middleware.process_request(Request(MONTH.format(11)))
