@@ -125,7 +125,12 @@ class Address(NamedTuple):
         """Return the folder that the page is in, with all numbers alike: /news/0/0/ for
         /news/2026/11/ferry.
         """
-        return _NUMBER.sub("0", self.path[: self.path.rstrip("/").rfind("/") + 1]) or "/"
+        return _folder_of(self.path.rstrip("/"))
+
+
+def _folder_of(path: str) -> str:
+    """Return the folder of a path, with all numbers alike."""
+    return _NUMBER.sub("0", path[: path.rfind("/") + 1]) or "/"
 
 
 def name_of(parameter: str) -> str:
@@ -171,7 +176,8 @@ class Rule:
     which all must be there, or a name with its value ("query"); how a path begins ("prefix") or
     ends ("suffix"); or scheme and host ("host"). `replace` stands for what was found. The rule
     applies to pages in `folders`, where it was seen, and not to those whose rewritten URL is one of
-    `exceptions`.
+    `exceptions`. With `targets`, it applies only to pages whose rewritten URL is one of these: of
+    them alone is it known that the parameters say nothing.
 
     `support` counts the contents and `copies` the pages that speak for the rule, `against` the
     pages that it takes for copies and that are none; `contrary` says of one why. `confirmed` has
@@ -184,6 +190,7 @@ class Rule:
     replace: str = ""
     folders: frozenset[str] = frozenset()
     exceptions: frozenset[str] = frozenset()
+    targets: frozenset[str] = frozenset()
     support: int = 0
     copies: int = 0
     against: int = 0
@@ -207,7 +214,8 @@ class Rule:
         if self.kind == "suffix":
             return f"*{self.find} -> *{self.replace}"
         if self.kind == "query":
-            return self.find if self.find.startswith(";") else f"?{self.find}"
+            found = self.find if self.find.startswith(";") else f"?{self.find}"
+            return f"{found} of {' and '.join(sorted(self.targets))}" if self.targets else found
         return f"{self.find} -> {self.replace}"
 
     @property
@@ -215,11 +223,31 @@ class Rule:
         """What stands for the rule in logs and reports."""
         return f"{self.site}: {self.what}"
 
+    def folder_of(self, address: Address) -> str:
+        """Return the folder that counts for an address, with all numbers alike.
+
+        An ending may hold folders, such as that of /news/ferry/amp/. The page stands where it would
+        stand without them, so that the rule is for all pages of /news/, and not for this one alone.
+        """
+        if self.kind == "suffix" and address.path.endswith(self.find):
+            return _folder_of(address.path[: -len(self.find)])
+        return address.folder()
+
     def rewritten(self, address: Address) -> Address | None:
         """Return the address in its place, or None if the rule does not apply."""
+        target = self._replaced(address)
+        # A candidate is tried everywhere.
+        if target == address or (self.folders and self.folder_of(address) not in self.folders):
+            return None
+        if self.targets and target.url() not in self.targets:
+            return None
+        return None if self.exceptions and target.url() in self.exceptions else target
+
+    def _replaced(self, address: Address) -> Address:
+        """Return what the rule makes of an address, wherever it stands."""
         origin, path, parameters = address
         if origin != self.site:
-            return None
+            return address
         match self.kind:
             case "query":
                 wanted = self.find.split("&") if parameters else []
@@ -232,11 +260,7 @@ class Rule:
                 path = self.replace + path[len(self.find) :]
             case "suffix" if path.endswith(self.find):
                 path = path[: -len(self.find)] + self.replace or "/"
-        target = Address(origin, path, parameters)
-        # A candidate is tried everywhere.
-        if target == address or (self.folders and address.folder() not in self.folders):
-            return None
-        return None if self.exceptions and target.url() in self.exceptions else target
+        return Address(origin, path, parameters)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, alike in every process."""
@@ -420,7 +444,8 @@ class Predictor(Generic[Request]):
         One copy may be somebody else's, who links to a target at an address of his own. So a
         target that only this crawl knows is checked once more before anything is skipped there.
         """
-        target, place = aim.target, (aim.rules, aim.address.origin, aim.address.folder())
+        # The views of a page may stand in a folder of their own, and would never be checked there.
+        target, place = aim.target, (aim.rules, aim.address.origin, aim.rewritten.folder())
         target.predicted += 1
         self._predicted[place] += 1
         first = 2 if aim.rules <= target.trusted else 1

@@ -355,8 +355,16 @@ def _reason_of(comparison: Comparison, where: str) -> str:
         return (
             "alike enough, but the search does not meet the first page, as for a few in a hundred"
         )
+    if candidate.is_view:
+        return (
+            "their addresses differ only in a view that the site has proved, so half of the text "
+            f"is enough; this one is {_estimate(candidate)}"
+        )
     estimate = f"this one is {_estimate(candidate)}" if where else "each index has its own"
-    return f"copies count from an estimate of about {comparison.threshold:.3f} on; {estimate}"
+    limit = f"copies count from an estimate of about {comparison.threshold:.3f} on"
+    if comparison.names_first:
+        limit = f"the second page names the first one as its canonical page, so {limit}"
+    return f"{limit}; {estimate}"
 
 
 def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:

@@ -23,6 +23,7 @@ from crawldedup.commands.command import safe_cell
 from crawldedup.deduplicator import Deduplicator
 from tests.commands.conftest import Run
 from tests.service.serving import TIDES, story
+from tests.stories import HALF_ALIKE, TEXT
 
 
 def test_python_runs_the_package_as_the_command() -> None:
@@ -133,6 +134,17 @@ def test_what_is_left_out_is_said(run: Run) -> None:
     assert "\x1b" not in said + explained
     (why,) = run("explain b.html --json").values
     assert why["omissions"] == compared["omissions"][1]
+
+
+def test_a_page_that_names_the_other_one_is_explained(run: Run) -> None:
+    for name, text in (("story", TEXT), ("print", HALF_ALIKE)):
+        head = "<link rel=canonical href=https://news.example/story>"
+        Path(f"{name}.html").write_text(f"<head>{head}</head><main>{html(text)}</main>")
+    reason = "the second page names the first one as its canonical page, so copies count from"
+    for urls in ("", "--urls https://news.example/story https://news.example/print"):
+        assert reason in run(f"compare story.html print.html {urls}").out
+    elsewhere = "--urls https://a.example/ https://b.example/"
+    assert reason not in run(f"compare story.html print.html {elsewhere}").out
 
 
 def test_siblings_are_said_to_be_apart_and_why(run: Run) -> None:
