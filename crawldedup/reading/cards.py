@@ -2,8 +2,8 @@
 
 Shops write the same text on each page of a category, and agencies on each page of their adverts. It
 is the prose of the page, but the page is the list. Articles have lists beside them as well, such as
-those of other articles, so only a list that stands with the headline counts, and only one of many
-and long parts that is not small beside the prose.
+those of other articles, so only a list that stands with the headline counts, if there is one, and
+only one of many and long parts that is not small beside the prose.
 """
 
 from collections import defaultdict
@@ -15,9 +15,12 @@ from crawldedup.reading.headline import is_title
 
 _FEWEST: Final = 8  # cards
 _LEAST_SIZE: Final = 20  # bytes of a card; the parts of a menu have fewer
-# Shares of the page's prose: of a list behind most of it, and of one before.
-_LEAST_BELOW: Final = 0.2
-_LEAST_ABOVE: Final = 0.1
+# Shares of the page's prose that a list has at least: one of many cards, or before most of the
+# prose, any other, and one of a page that has no headline.
+_LEAST_IF_PLAIN: Final = 0.1
+_LEAST: Final = 0.2
+_LEAST_ALONE: Final = 0.3
+_MANY: Final = 16
 _MOST_BEFORE: Final = 0.2
 _MOST_PROSE: Final = 0.3  # of a list's own bytes
 _READ: Final = 300  # characters of a class
@@ -46,9 +49,11 @@ class _Sizes:
 def cards_of(
     blocks: Blocks,
     kept: Sequence[int],
+    *,
     sizes: Sequence[int],
     is_prose: Sequence[bool],
     around: range,
+    has_headline: bool,
 ) -> frozenset[int]:
     """Return the blocks of cards, with all that is in them.
 
@@ -58,6 +63,7 @@ def cards_of(
         sizes: The bytes of each line.
         is_prose: Which lines are prose.
         around: The blocks that stand with the headline, behind it.
+        has_headline: Whether there is one.
     """
     counted = _Sizes(blocks, kept, sizes, is_prose)
     cards: set[int] = set()
@@ -66,16 +72,14 @@ def cards_of(
         if holder < end or counted.names[holder] < _FEWEST:
             continue
         parts = _alike(blocks, holder, counted, around)
-        if _are_content(parts, counted):
+        if _are_content(parts, counted, has_headline=has_headline):
             end = blocks.ends[holder]
             for part in parts:
                 cards.update(range(part, blocks.ends[part]))
     return frozenset(cards)
 
 
-def _alike(
-    blocks: Blocks, holder: int, counted: _Sizes, around: Container[int]
-) -> Sequence[int]:
+def _alike(blocks: Blocks, holder: int, counted: _Sizes, around: Container[int]) -> Sequence[int]:
     """Return the largest group of parts of a block that have one tag and first class."""
     groups: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     for part in blocks.children(holder):
@@ -85,7 +89,7 @@ def _alike(
     return max(groups.values(), key=lambda parts: _sum(counted.every, parts), default=[])
 
 
-def _are_content(parts: Sequence[int], counted: _Sizes) -> bool:
+def _are_content(parts: Sequence[int], counted: _Sizes, *, has_headline: bool) -> bool:
     size = _sum(counted.every, parts)
     if len(parts) < _FEWEST or size < _LEAST_SIZE * len(parts):
         return False
@@ -93,7 +97,12 @@ def _are_content(parts: Sequence[int], counted: _Sizes) -> bool:
     if own_prose > _MOST_PROSE * size:
         return False
     before = sum(counted.own_prose[: parts[0]])
-    least = _LEAST_ABOVE if before <= _MOST_BEFORE * prose else _LEAST_BELOW
+    if not has_headline:
+        least = _LEAST_ALONE
+    elif len(parts) >= _MANY or before <= _MOST_BEFORE * prose:
+        least = _LEAST_IF_PLAIN
+    else:
+        least = _LEAST
     return size >= least * prose
 
 

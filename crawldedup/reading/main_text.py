@@ -340,8 +340,14 @@ class _Descent:
         code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
         self._code = totals(code, blocks.ends)
         self._openings = _openings(blocks, kept)
-        behind = range(max(headline, near) + 1, blocks.ends[near])
-        self.cards = cards_of(blocks, kept, sizes, read.is_prose, behind)
+        self.cards = cards_of(
+            blocks,
+            kept,
+            sizes=sizes,
+            is_prose=read.is_prose,
+            around=range(headline + 1, blocks.ends[near]),
+            has_headline=headline >= 0,
+        )
         self._holds_cards = {holder for card in self.cards for holder in blocks.way_to(card)}
         self.is_listing = False
 
