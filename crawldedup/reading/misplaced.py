@@ -33,8 +33,10 @@ _MAY_IGNORE_ALL: Final = re.compile("<(?:frameset|template)", re.IGNORECASE)
 # to be there, so that no letter is looked at twice.
 _VALUE: Final = r"""(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)"""
 _ATTRIBUTES: Final = rf"(?:[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+{_VALUE}?+)?+)*+"
+# A text, and the tag or comment behind it, if any.
 _TOKEN: Final = re.compile(
-    rf"<(?:(?P<end>/?)(?P<name>[A-Za-z][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})[\s/]*+>?|[!?/][^>]*+)"
+    rf"((?:[^<]++|<(?![A-Za-z/!?]))*+)"
+    rf"(?:<(/?)([A-Za-z][^\s/>]*+)({_ATTRIBUTES})[\s/]*+>?|(<[!?/][^>]*+))?+"
 )
 _CDATA: Final = "<![CDATA["
 _END_OF_COMMENT: Final = re.compile("--!?>")
@@ -56,6 +58,8 @@ _END_OF_RAW: Final = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _
 _FOREIGN: Final = ("math", "svg")
 # In these, HTML stands within SVG and MathML.
 _BACK_TO_HTML: Final = tags("annotation-xml desc foreignobject mi mn mo ms mtext title")
+# All other tags do nothing but end a text, outside of SVG and MathML.
+_SPECIAL: Final = _MAY_END_NO_TEXT | _OF_TABLES | _RAW | _BACK_TO_HTML | {*_FOREIGN}
 
 
 def check_copied_text(html: str) -> None:
@@ -74,24 +78,23 @@ def check_copied_text(html: str) -> None:
 def _check_each_text(html: str) -> None:
     texts = _Texts()
     place = 0
-    while token := _TOKEN.search(html, place):
-        texts.add(html[place : token.start()])
+    while place < len(html) and (token := _TOKEN.match(html, place)) is not None:
+        text, end, name, attributes, other = token.groups()
         place = token.end()
-        if token["name"] is None:
-            place = texts.skip(html, token.start(), place)
-        elif token["end"]:
-            texts.end(token["name"].lower(), has_attributes=bool(token["attributes"]))
-        else:
-            name = token["name"].lower()
-            is_empty = token[0].endswith("/>")
-            texts.start(name, has_attributes=bool(token["attributes"]), is_empty=is_empty)
-            if name in _RAW and not texts.may_be_foreign:
-                place = texts.skip_raw(html, name, place)
+        if text:
+            texts.add(text)
+        if attributes:
+            texts.took_memory = True
+        if other:
+            place = texts.skip(html, token.start(5), place)
+        elif name and (texts.may_be_foreign or name.lower() in _SPECIAL):
+            place = texts.read_special(html, name.lower(), place, is_end=bool(end))
+        elif name and not end:
+            texts.length = 0
         if texts.copied > _MOST_COPIED:
             raise PageError(
                 "too_deep", "too much text of the page stands between tags that have no place there"
             )
-    texts.add(html[place:])
 
 
 class _Texts:
@@ -99,12 +102,16 @@ class _Texts:
 
     Attributes:
         copied: The bytes that may have been copied.
+        length: The bytes of the text that the next one may continue.
+        took_memory: Whether anything has since that text.
+        may_be_foreign: Whether what stands in a script may be tags, as in SVG.
     """
 
     def __init__(self) -> None:
         self.copied = 0
-        self._length = 0  # of the text that the next one may continue
-        self._took_memory = False  # anything has, since that text
+        self.length = 0
+        self.took_memory = False
+        self.may_be_foreign = False
         # Of each open table: the bytes that were moved before it, and the open cell, or "?".
         self._moved: list[int] = []
         self._cells: list[str] = []
@@ -114,32 +121,34 @@ class _Texts:
         self._has_html_inside = False  # of SVG or MathML
         self._ends_nothing = False  # since tags are ignored that end a text elsewhere
 
-    @property
-    def may_be_foreign(self) -> bool:
-        """Whether what stands in a script may be tags, as in SVG."""
-        is_foreign = any(self._open[name] for name in _FOREIGN)
-        return is_foreign or self._has_html_inside or self._ends_nothing
-
     def add(self, text: str) -> None:
         """Read a text between two tags."""
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        if not size:
-            return
-        may_be_moved = self._moved and not (self._knows_tables and self._cells[-1] in _CELLS)
-        if may_be_moved and text.strip(_WHITE_SPACE):
+        cells = self._cells
+        if cells and not (self._knows_tables and cells[-1] in _CELLS) and text.strip(_WHITE_SPACE):
             self.copied += self._moved[-1]
             self._moved[-1] += size
-            self._took_memory = True
-            if self._knows_tables and not self._cells[-1]:
+            self.took_memory = True
+            if self._knows_tables and not cells[-1]:
                 return
-        if self._took_memory:
-            self.copied += self._length
-        self._length += size
-        self._took_memory = False
+        if self.took_memory:
+            self.copied += self.length
+        self.length += size
+        self.took_memory = False
 
-    def start(self, name: str, *, has_attributes: bool, is_empty: bool) -> None:
-        """Read a start tag."""
-        self._took_memory |= has_attributes
+    def read_special(self, html: str, name: str, place: int, *, is_end: bool) -> int:
+        """Read a tag that does more than to end a text, up to a place; return where it ends, or,
+        of a script and the like, where its text does.
+        """
+        if is_end:
+            self._end(name)
+            return place
+        self._start(name, is_empty=html.endswith("/>", 0, place))
+        if name in _RAW and not self.may_be_foreign:
+            return self._skip_raw(html, name, place)
+        return place
+
+    def _start(self, name: str, *, is_empty: bool) -> None:
         if self.may_be_foreign and name not in _FOREIGN:
             self._has_html_inside |= self._back_to_html != ""
             if name in _BACK_TO_HTML and not is_empty:
@@ -148,10 +157,15 @@ class _Texts:
             self._open[name] += 1
         if name == "frameset" or (name in _COLUMNS and self._open["template"]):
             self._ends_nothing = True
+        self._update_foreign()
         if name in _OF_TABLES:
             self._start_in_table(name)
         elif name not in _MAY_END_NO_TEXT and not self._ends_nothing:
-            self._length = 0
+            self.length = 0
+
+    def _update_foreign(self) -> None:
+        is_open = self._open["svg"] > 0 or self._open["math"] > 0
+        self.may_be_foreign = is_open or self._has_html_inside or self._ends_nothing
 
     def _start_in_table(self, name: str) -> None:
         self._check_tables()
@@ -161,25 +175,24 @@ class _Texts:
             self._cells[-1] = name if name in _CELLS else ""
         ends_text = name == "table" or (self._moved and self._knows_tables)
         if ends_text and not self._ends_nothing:
-            self._length = 0
+            self.length = 0
 
     def _start_table(self) -> None:
         if self._cells and self._cells[-1] == "?":
             self._knows_tables = False
         if self._knows_tables and self._cells and not self._cells[-1]:
             # It takes the place of the one before.
-            self._moved[-1] = self._length
+            self._moved[-1] = self.length
         else:
-            self._moved.append(self._length)
+            self._moved.append(self.length)
             self._cells.append("")
 
-    def end(self, name: str, *, has_attributes: bool) -> None:
-        """Read an end tag."""
-        self._took_memory |= has_attributes
+    def _end(self, name: str) -> None:
         if name == self._back_to_html:
             self._back_to_html = ""
         if self._open.get(name):
             self._open[name] -= 1
+            self._update_foreign()
         if name not in _OF_TABLES:
             return
         self._check_tables()
@@ -198,24 +211,24 @@ class _Texts:
 
     def _check_tables(self) -> None:
         # There, a tag may close a table outside, or belong to none.
-        if any(self._open.values()):
+        if self.may_be_foreign or self._open["template"]:
             self._knows_tables = False
 
     def skip(self, html: str, start: int, end: int) -> int:
         """Read a comment or the like; return where it ends."""
-        self._took_memory = True
+        self.took_memory = True
         if html.startswith("<!--", start):
             comment = _END_OF_COMMENT.search(html, start + len("<!"))
             return comment.end() if comment else len(html)
         if self.may_be_foreign and html.startswith(_CDATA, start):
             # It ends at another place, and what looks like tags in it is text.
             self._ends_nothing = True
+            self._update_foreign()
             return start + len(_CDATA)
         return end
 
-    def skip_raw(self, html: str, name: str, start: int) -> int:
-        """Read the text of a script or the like; return where it ends."""
-        self._took_memory = True
+    def _skip_raw(self, html: str, name: str, start: int) -> int:
+        self.took_memory = True
         if name == "plaintext":
             return len(html)
         end = _END_OF_RAW[name].search(html, start)
