@@ -19,7 +19,7 @@ _LEAST_SIZE: Final = 20  # bytes of a card; the parts of a menu have fewer
 # prose, any other, and one of a page that has no headline.
 _LEAST_IF_PLAIN: Final = 0.1
 _LEAST: Final = 0.2
-_LEAST_ALONE: Final = 0.3
+_LEAST_ALONE: Final = 0.4
 _MANY: Final = 16
 _MOST_BEFORE: Final = 0.2
 _MOST_PROSE: Final = 0.3  # of a list's own bytes
