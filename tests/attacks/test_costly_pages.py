@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 
 from crawldedup.errors import PageError
+from crawldedup.reading.html import bounded
 from crawldedup.reading.misplaced import check_copied_text
 
 MOST_MEGABYTES = 500
@@ -173,3 +174,20 @@ def test_what_has_no_end_is_looked_at_once(unit: str) -> None:
     with suppress(PageError):
         check_copied_text("<template>" + unit * (1_000_000 // len(unit)))
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        pytest.param("<a<:{", id="names"),
+        pytest.param("<a/b=", id="values"),
+        pytest.param("<a/b=" * 390 + " ", id="values of many letters"),
+        pytest.param("<a b='<a b=\">\"' ", id="quoted values"),
+    ],
+)
+def test_tags_within_tags_are_refused_before_each_is_searched(unit: str) -> None:
+    started = time.process_time()
+    with pytest.raises(PageError) as caught:
+        bounded(unit * (1_000_000 // len(unit)))
+    assert caught.value.reason == "too_deep"
+    assert time.process_time() - started < 4
