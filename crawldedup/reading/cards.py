@@ -8,6 +8,7 @@ only one of many and long parts that is not small beside the prose.
 
 from collections import defaultdict
 from collections.abc import Container, Sequence
+from itertools import accumulate
 from typing import Final
 
 from crawldedup.reading.blocks import Blocks, totals
@@ -40,7 +41,7 @@ class _Sizes:
             every[block] += sizes[line]
             prose[block] += sizes[line] if is_prose[line] else 0
             names[block] += bool(linked) or is_title(blocks, block)
-        self.own_prose = prose
+        self.prose_before = [0, *accumulate(prose)]
         self.every, self.prose, self.names = (
             totals(own, blocks.ends) for own in (every, prose, names)
         )
@@ -66,10 +67,11 @@ def cards_of(
         has_headline: Whether there is one.
     """
     counted = _Sizes(blocks, kept, sizes, is_prose)
+    least = _LEAST_IF_PLAIN * counted.prose[0]
     cards: set[int] = set()
     end = 0
     for holder in range(len(blocks.ends)):
-        if holder < end or counted.names[holder] < _FEWEST:
+        if holder < end or counted.names[holder] < _FEWEST or counted.every[holder] < least:
             continue
         parts = _alike(blocks, holder, counted, around)
         if _are_content(parts, counted, has_headline=has_headline):
@@ -96,7 +98,7 @@ def _are_content(parts: Sequence[int], counted: _Sizes, *, has_headline: bool) -
     own_prose, prose = _sum(counted.prose, parts), counted.prose[0]
     if own_prose > _MOST_PROSE * size:
         return False
-    before = sum(counted.own_prose[: parts[0]])
+    before = counted.prose_before[parts[0]]
     if not has_headline:
         least = _LEAST_ALONE
     elif len(parts) >= _MANY or before <= _MOST_BEFORE * prose:

@@ -62,6 +62,7 @@ _FIRST_ATTRIBUTES: Final = re.compile(
 # Starts of tags within others, and letters that are looked at to find endless ones. Of 4,473 real
 # pages, the worst had 404 such starts, and 1.3 million letters.
 _IN_TAG: Final = re.compile(r"<[A-Za-z][^<>]*+(?=<)")
+_NO_BRACKETS: Final = bytes({*range(0x100)} - set(b"<>"))
 _FEW_IN_TAGS: Final = 200
 _MOST_LOOKED_AT: Final = 30_000_000
 _ATTRIBUTES: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+((?>(?:{_ATTRIBUTE})+))")
@@ -333,7 +334,10 @@ def _check_tags_in_tags(html: str) -> None:
     """Raise PageError("too_deep") for so many tags within each other that the search for endless
     ones takes seconds, since it looks at all attributes behind each.
     """
-    if len(_IN_TAG.findall(html)) <= _FEW_IN_TAGS:
+    # To look at the brackets alone takes a fifth of the time of a pattern. A count leaves out every
+    # other one of several in a row.
+    brackets = html.encode("utf-8", "surrogatepass").translate(None, _NO_BRACKETS)
+    if 2 * brackets.count(b"<<") <= _FEW_IN_TAGS or len(_IN_TAG.findall(html)) <= _FEW_IN_TAGS:
         return
     looked_at = 0
     for tag in _TAG_START.finditer(html):

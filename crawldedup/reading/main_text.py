@@ -348,7 +348,12 @@ class _Descent:
             around=range(headline + 1, blocks.ends[near]),
             has_headline=headline >= 0,
         )
-        self._holds_cards = {holder for card in self.cards for holder in blocks.way_to(card)}
+        self._holds_cards: set[int] = set()
+        for card in self.cards:
+            for holder in blocks.way_to(card):
+                if holder in self._holds_cards:
+                    break
+                self._holds_cards.add(holder)
         self.is_listing = False
 
     def article(self) -> list[int]:
