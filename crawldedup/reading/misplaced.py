@@ -15,8 +15,6 @@ from typing import Final
 from crawldedup.errors import PageError
 from crawldedup.reading.blocks import tags
 
-# Pages of fewer letters take less than 150 MB.
-_FEW_LETTERS: Final = 80_000
 # Bytes. A third of them takes memory at once, since copies take the place of earlier ones.
 _MOST_COPIED: Final = 600_000_000
 
@@ -62,14 +60,15 @@ _BACK_TO_HTML: Final = tags("annotation-xml desc foreignobject mi mn mo ms mtext
 _SPECIAL: Final = _MAY_END_NO_TEXT | _OF_TABLES | _RAW | _BACK_TO_HTML | {*_FOREIGN}
 
 
-def check_copied_text(html: str) -> None:
+def check_copied_text(html: str, size: int) -> None:
     """Raise PageError("too_deep") if text between misplaced tags may take hundreds of megabytes.
 
-    Takes linear time.
+    Takes linear time. Pages of fewer than 80,000 letters take less than 150 MB.
+
+    Args:
+        html: The page.
+        size: Its bytes in UTF-8.
     """
-    if len(html) <= _FEW_LETTERS:
-        return
-    size = len(html) if html.isascii() else len(html.encode("utf-8", "surrogatepass"))
     # To count letters takes a tenth of the time of a pattern.
     fewest = _MOST_COPIED // size
     if html.count("<") <= fewest:
