@@ -132,7 +132,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         "--similarity", type=float, default=0.9, help="of our methods, and for recall (0.9)"
     )
     added.add_argument("--recall", type=float, default=0.98, help="of the default method (0.98)")
-    added.add_argument("--limit", type=int, metavar="N", help="take the first N pages only")
+    added.add_argument("--limit", type=int, metavar="N", help="use only the first N pages")
     added.add_argument("--json", action="store_true", help="print JSON instead of a table")
     added = add("cost", cost)
     added.add_argument(

@@ -63,7 +63,7 @@ def read_pairs(path: Path) -> list[Pair]:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(
             f"{shown} cannot be read: {reason}; `crawldedup restore --apart` writes such a file, "
-            "and an empty one tells no page apart"
+            "and an empty file is allowed"
         ) from None
     pairs = []
     for number, line in enumerate(lines, 1):
@@ -71,7 +71,7 @@ def read_pairs(path: Path) -> list[Pair]:
             continue
         pair = _pair_of(line)
         if pair is None:
-            raise ConfigurationError(f"{shown}, line {number}: this is no pair such as {_EXAMPLE}")
+            raise ConfigurationError(f"{shown}, line {number}: this line is not like {_EXAMPLE}")
         pairs.append(pair)
     return pairs
 

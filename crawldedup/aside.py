@@ -82,7 +82,7 @@ class Aside:
         verdict, item = record.get("verdict"), record.get("item")
         is_ours = record.get(FORMAT) == VERSION
         if not is_ours or not isinstance(verdict, dict) or not isinstance(item, dict):
-            raise ValueError("this is no item that was set aside")
+            raise ValueError("this is not an item that was set aside")
         return cls(
             item=item,
             url=str(verdict.get("url") or ""),

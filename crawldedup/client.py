@@ -128,7 +128,9 @@ def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
     """Return what an answer means. Raises the error that it stands for."""
     # An answer that isn't a problem usually comes from a proxy.
     problem: Any = {
-        "detail": f"the service answered with status {answer.status_code} and no problem of its own"
+        "detail": (
+            f"the service answered with status {answer.status_code} without saying what is wrong"
+        )
     }
     with suppress(ValueError, KeyError, TypeError):
         value = json.loads(answer.content)

@@ -60,12 +60,14 @@ class ProfileMismatchError(CrawlDedupError):
         """
         self.index_profile = index_profile
         self.own_profile = own_profile
-        what = "; ".join(changes) or "its secret key is another one: leave `key` out, or give it"
+        what = "; ".join(changes) or (
+            "it has a different secret key: leave out `key`, or give the right one"
+        )
         super().__init__(
-            f"{where} was begun with other settings: {what}. What is in it cannot be compared with "
-            "this program's pages. Use the former settings, or another namespace, or empty this "
-            f"one by `crawldedup clear`. Its profile is {index_profile!r}, and this program's is "
-            f"{own_profile!r}."
+            f"{where} was made with different settings: {what}. Its pages cannot be compared "
+            "with those of this program. Use the previous settings or another namespace, or "
+            f"empty this one with `crawldedup clear`. Its profile is {index_profile!r}, and the "
+            f"profile of this program is {own_profile!r}."
         )
 
 

@@ -227,7 +227,7 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
             ", ".join(printable(str(name)) for name in named) for named in (places, of_crawls)
         )
         raise ConfigurationError(
-            f"there is no crawl {crawl!r} in {where}; there are: {names}"
+            f"there is no crawl {crawl!r} in {where}; there are only: {names}"
             if names
             else f"there is no journal of a crawl (*.jsonl) in {where}"
         )
@@ -307,7 +307,8 @@ def _journals_at(place: Path) -> list[Journal]:
     if not found and not place.is_dir():
         name = printable(str(place))
         raise ConfigurationError(
-            f"{name} is no journal of a crawl: its first line is no header of version {VERSION}"
+            f"{name} is not the journal of a crawl: its first line is not a header of version "
+            f"{VERSION}"
             if place.exists()
             else f"there is no file or folder {name!r} to read journals from"
         )

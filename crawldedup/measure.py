@@ -44,24 +44,24 @@ SLOW: Final = {
 _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
 
 BENCH: Final = Command(
-    "measure what is found among your pages, by the default and by methods of the literature",
+    "measure what crawldedup and methods from the literature find among your pages",
     {
         "source": argument(
             "folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)", "PAGES"
         ),
         "--only": argument(
-            f"measure this method only; repeat it for several (default: {DEFAULT} and all of the "
-            "literature)",
+            f"measure only this method; repeat the option for several (default: {DEFAULT} and "
+            "all methods from the literature)",
             "METHOD",
             action="append",
         ),
-        "--limit": argument("take the first N pages only", "N", type=int),
+        "--limit": argument("use only the first N pages", "N", type=int),
     },
     _OPTIONS,
     # A small corpus would make every search look thorough.
     {"expected_pages": 10_000_000},
-    "Shows pages to each method in their order, and compares what it flags with the exact Jaccard "
-    "similarity of all pairs of pages.",
+    "Gives the pages to each method in order, and compares what it flags with the exact Jaccard "
+    "similarity of all pairs.",
     module=__name__,
     index=None,
 )
@@ -162,7 +162,7 @@ def run(given: Namespace, output: Output) -> None:
     for name in given.only or known:
         if given.only is None and pages > SLOW.get(name, pages):
             left_out.append(
-                f"{name}: left out above {SLOW[name]:,} pages; --only '{name}' measures it"
+                f"{name}: left out above {SLOW[name]:,} pages; use --only '{name}' to measure it"
             )
             continue
         try:
@@ -255,7 +255,7 @@ def read_corpus(
             documents[page.url] = Document(page.url, content.text, content.marks, content.links)
     if not documents:
         raise ConfigurationError(
-            f"{source!r} holds no page that can be read ({unreadable} without a text)"
+            f"{source!r} contains no page that can be read ({unreadable} without a text)"
         )
     return Corpus(Path(source).name, tuple(documents.values()), unreadable, repeated)
 
@@ -400,9 +400,9 @@ def print_trials(
             table.add_row(Text(printable(trial.method)), *cells)
         console.print(Text(lines.pop()), table, sep="\n")
         lines.append(
-            f"to find: pages with an earlier page of {wanted:g} that the method kept. false: "
-            f"flagged, and the best kept page is below {below}. kept apart: only a sibling, "
-            f"such as another product, reaches {wanted:g}. us a page: microseconds of the "
-            "processor, from the text on."
+            f"to find: pages with an earlier page of {wanted:g} or more that the method kept. "
+            f"false: flagged, although the best page that was kept is below {below}. kept apart: "
+            f"only a sibling, such as another product, reaches {wanted:g}. us a page: "
+            "microseconds of processor time, once the text is there."
         )
     console.print(Text("\n".join([*lines, *map(printable, notes)])))

@@ -154,7 +154,7 @@ class Page:
                 check_fingerprint(self.fingerprint)
             except (TypeError, ValueError, OverflowError) as error:
                 raise ConfigurationError(
-                    f"the fingerprint of {self.url!r} cannot be one: {error}"
+                    f"the fingerprint of {self.url!r} is not valid: {error}"
                 ) from None
         if (self.html, self.text, self.fingerprint).count(None) != 2:
             raise ConfigurationError(

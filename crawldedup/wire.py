@@ -84,7 +84,7 @@ def from_plain(kind: type[T], values: Any) -> T:
             }
         return msgspec.convert(values, kind)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
-        raise ConfigurationError(f"these values are no {kind.__name__}: {error}") from error
+        raise ConfigurationError(f"these values cannot be a {kind.__name__}: {error}") from error
 
 
 def _numbered(values: dict[str, Any]) -> dict[str, Any]:

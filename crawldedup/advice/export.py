@@ -49,7 +49,7 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
         result = (
             _lossless(rule, addresses, pages, write)
             if is_linked
-            else "the journal does not tell what leads where"
+            else "the journal does not say which pages lead where"
         )
         if isinstance(result, str):
             left_out[rule.name] = result
@@ -77,7 +77,9 @@ def _lossless(
             return plain, tried, fetched
         (page, _), *_ = lost.values()
         cost = (
-            cost or f"it would cost {pluralize(len(lost), 'content')}, such as {page.address.url()}"
+            cost
+            or f"it would lose {pluralize(len(lost), 'piece')} of content, such as "
+            f"{page.address.url()}"
         )
         paths = {behind.address.path for _, behind in lost.values()}
         changed = sum(one != other for one, other in zip(addresses, tried, strict=True))

@@ -349,7 +349,7 @@ class _Site:
                     leads = f"leads to {page.address.url()}, and {first} does not"
                     group.contrary = (
                         f"{behind.address.url()} "
-                        f"{leads if page != behind else f'is no copy of {first}'}"
+                        f"{leads if page != behind else f'is not a copy of {first}'}"
                     )
             rule = self._held(candidate, groups)
         if rule is None or lost:
@@ -390,7 +390,7 @@ class _Site:
             kept = self._pages[group.kept]
             if page.content != kept.content:
                 group.contrary = (
-                    group.contrary or f"{page.address.url()} is no copy of {kept.address.url()}"
+                    group.contrary or f"{page.address.url()} is not a copy of {kept.address.url()}"
                 )
             elif not page.is_thin and address != self._addresses[group.kept]:
                 group.copies += 1
@@ -404,7 +404,7 @@ class _Site:
                 and not page.is_thin
             ):
                 # A place that has contents of its own is no mirror of another one.
-                group.contrary = group.contrary or f"{page.address.url()} is a page of its own"
+                group.contrary = group.contrary or f"{page.address.url()} is a separate page"
         return groups
 
     def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:

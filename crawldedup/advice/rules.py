@@ -273,7 +273,8 @@ def read_rules(path: Path) -> list[Rule]:
         ) from error
     if unsound := [number for number, rule in enumerate(rules, start=1) if not rule.is_sound()]:
         raise ConfigurationError(
-            f"{shown}: rule {unsound[0]} names no folders, or what its kind cannot replace"
+            f"{shown}: rule {unsound[0]} has no folders, or something that rules of its kind "
+            "cannot replace"
         )
     return rules
 

@@ -87,8 +87,8 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
         file.seek(start)
         if head.startswith(_DICTIONARY):
             raise ConfigurationError(
-                f"{path} is compressed with a dictionary of its own, which is not read; decompress "
-                "it with the program that wrote it, and compress it anew"
+                f"{path} is compressed with a custom dictionary, which is not supported; "
+                "decompress it with the program that wrote it, and compress it again without one"
             )
         packing = packing_of(head, ARCHIVE_PACKINGS)
         archive = _Archive(path, file, last, with_pages)
@@ -183,9 +183,10 @@ def _records_in(stream: Any) -> Iterator[_FoundRecord]:
         if not _RECORD.fullmatch(line):
             if _ARC.match(line):
                 raise _DamageError(
-                    "this is an ARC file, which is not read; `warcio recompress` makes a WARC file"
+                    "this is an ARC file, which is not supported; `warcio recompress` turns it "
+                    "into a WARC file"
                 )
-            raise _DamageError("what begins here is no record")
+            raise _DamageError("this is not the beginning of a record")
         head = Headers.read(stream, never=_RECORD)
         length = head.get("Content-Length")
         if not re.fullmatch(r"[0-9]{1,18}", length):

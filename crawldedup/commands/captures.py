@@ -44,7 +44,7 @@ def checked_text(text: str) -> str:
         UnicodeError: It holds NUL, as a text does that was written in UTF-16 without its mark.
     """
     if "\0" in text:
-        raise UnicodeError("it holds NUL")
+        raise UnicodeError("it contains NUL")
     return text
 
 
@@ -120,9 +120,9 @@ def _page_of_text(
         return Page(url, text=checked_text(text_of(body, declared.charset)))
     except UnicodeError:
         codec = codec_of(declared.charset)
-        claim = "which it is said to be" if codec else "which is taken where none is declared"
+        claim = "which it declares" if codec else "which is used if none is declared"
         # A letter that is replaced is lost, and with it what tells two texts apart.
-        error = PageError("encoding", f"its bytes are no text in {codec or 'utf-8'}, {claim}")
+        error = PageError("encoding", f"its bytes are not text in {codec or 'utf-8'}, {claim}")
         return Unread(url, error)
 
 

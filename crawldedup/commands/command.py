@@ -64,8 +64,8 @@ def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str
 
 
 _FORMATS: Final = (
-    "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the "
-    "deny patterns of a LinkExtractor (default: rules)"
+    "write the rules themselves, or the format of another tool: a file for "
+    "duplicate-url-discarder, or the deny patterns of a LinkExtractor (default: rules)"
 )
 ADVISE_OPTIONS: Final[Arguments] = {
     "--format": argument(
@@ -272,14 +272,12 @@ def safe_cell(value: object) -> object:
 def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
     """Raise ConfigurationError for a file that must not be written."""
     if any(path.exists() and path.samefile(each) for each in inputs):
-        raise ConfigurationError(
-            f"{path} is read, and cannot be written as well: name another file"
-        )
+        raise ConfigurationError(f"{path} is also read, so it cannot be written: name another file")
     if path.exists() and not path.is_file():
-        raise ConfigurationError(f"{path} is there already, and is no file")
+        raise ConfigurationError(f"{path} already exists, and is not a file")
     if path.exists() and not force:
         raise ConfigurationError(
-            f"{path} is there already: name another file, or add --force to replace it"
+            f"{path} already exists: name another file, or add --force to replace it"
         )
     if not os.access(path.parent, os.W_OK):
         trouble = "nothing can be written in" if path.parent.is_dir() else "there is no"

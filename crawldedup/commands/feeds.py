@@ -50,8 +50,8 @@ class NotUtf8Error(ValueError):
 
     def __init__(self) -> None:
         super().__init__(
-            "it is not UTF-8, in which feeds are read; convert the file, for example by "
-            "`iconv -f windows-1252 -t utf-8`"
+            "it is not UTF-8, which feeds have to be; convert the file, for example with `iconv "
+            "-f windows-1252 -t utf-8`"
         )
 
 
@@ -148,7 +148,7 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     buffer = text.read(_BLOCK).lstrip()
     if buffer[:1] != "[":
-        raise ValueError("it is no array of items")
+        raise ValueError("it is not an array of items")
     place = 1
     is_inside = True
     is_end = False
@@ -199,7 +199,7 @@ def pyarrow_for(path: Path) -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingDependencyError(
-            f"{path} is Parquet, and that needs pyarrow: pip install pyarrow"
+            f"{path} is a Parquet file, and reading it needs: pip install pyarrow"
         ) from error
     return pa
 
@@ -225,7 +225,7 @@ def rows_of_parquet(
                 bytes_left -= _size_of(value)
                 if bytes_left < 0:
                     raise ValueError(
-                        f"it holds more than {_MOST_GROWTH:,} times the bytes of its file"
+                        f"it expands to more than {_MOST_GROWTH:,} times the size of its file"
                     )
                 yield FeedRow(value, (batch, number), schema)
     except (pa.ArrowException, OSError) as error:
@@ -243,9 +243,8 @@ def _columns_of(fields: Fields, names: list[str], path: Path) -> list[str]:
         columns.append(fields.title)
     if not columns:
         raise ConfigurationError(
-            f"{path} has none of the columns {', '.join(field_names)}, but "
-            f"{', '.join(names)}; --url-field, --html-field and --text-field name "
-            "others"
+            f"{path} has none of the columns {', '.join(field_names)}; it has "
+            f"{', '.join(names)}; name others with --url-field, --html-field or --text-field"
         )
     return columns
 
@@ -264,12 +263,12 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
     except (ValueError, RecursionError) as error:
         return ConfigurationError(f"{place}: this is not JSON: {error}")
     if not isinstance(item, dict):
-        return ConfigurationError(f"{place}: this is no JSON object")
+        return ConfigurationError(f"{place}: this is not a JSON object")
     url = item.get(fields.url)
     if not isinstance(url, str) or not url:
         if fields.needs_url:
             return ConfigurationError(
-                f'{place}: the field "{fields.url}" holds no text; --url-field names another'
+                f'{place}: the field "{fields.url}" contains no text; name another with --url-field'
             )
         url = place
     try:
@@ -327,7 +326,9 @@ def _problem_of_content(content: Mapping[str, Any], fields: Fields) -> str:
     names = [f'"{name}"' for name in fields.content.values()]
     if content:
         return (
-            f"the fields {' and '.join(names)} both hold a text; choose one by --html-field or "
-            "--text-field"
+            f"the fields {' and '.join(names)} both contain a text; choose one with --html-field "
+            "or --text-field"
         )
-    return f"no text in the field {' or '.join(names)}; --html-field and --text-field name others"
+    return (
+        f"no text in the field {' or '.join(names)}; name others with --html-field or --text-field"
+    )

@@ -62,7 +62,7 @@ def _page_of_text(url: str, body: bytes) -> Page | Unread:
         return Page(url, text=checked_text(body[len(mark or b"") :].decode(encoding or "utf-8")))
     except UnicodeError:
         # A letter that is replaced is lost, and with it what tells two texts apart.
-        message = "it is not UTF-8, in which texts are read; convert it, for example by iconv"
+        message = "it is not UTF-8, which texts have to be; convert it, for example with iconv"
         return Unread(url, PageError("encoding", message))
 
 
@@ -121,4 +121,4 @@ def _is_page(path: Path) -> bool:
 def folder_without_pages(folder: Path) -> ConfigurationError:
     """Return the error for a folder that holds no pages."""
     suffixes = ", ".join(HTML_SUFFIXES + TEXT_SUFFIXES)
-    return ConfigurationError(f"the folder {str(folder)!r} holds no pages: no {suffixes}")
+    return ConfigurationError(f"the folder {str(folder)!r} contains no pages: no {suffixes}")

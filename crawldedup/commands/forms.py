@@ -34,23 +34,27 @@ _SUFFIX: Final = re.compile(r"(\.[a-z]+)$")
 _NUMBERED: Final = re.compile(r"(\.[a-z]{1,8})\.\d{1,4}$")
 _OTHER_SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}$")
 
-_ARC: Final = "ARC files are not read; `warcio recompress OLD.arc.gz NEW.warc.gz` makes a WARC file"
-_TABLE: Final = "such tables are not read; save it as .csv or .parquet"
-_FOLDER: Final = "such archives are not read; unpack it, and name the folder"
+_ARC: Final = (
+    "ARC files are not supported; `warcio recompress OLD.arc.gz NEW.warc.gz` makes a WARC file"
+)
+_TABLE: Final = "such tables are not supported; save it as .csv or .parquet"
+_FOLDER: Final = "such archives are not supported; unpack it, and name the folder"
 _NOT_READ: Final = {
     ".arc": _ARC,
     **dict.fromkeys(
         (".tsv", ".xls", ".xlsx", ".ods", ".arrow", ".feather", ".orc", ".avro"), _TABLE
     ),
     **dict.fromkeys((".tar", ".tgz", ".txz", ".tzst", ".tbz2", ".zip", ".7z", ".rar"), _FOLDER),
-    **dict.fromkeys((".mht", ".mhtml"), "such pages are not read; save it as .html"),
+    **dict.fromkeys((".mht", ".mhtml"), "such pages are not supported; save it as .html"),
 }
 _PACKED_ARCHIVE: Final = (
-    "web archives are read as .warc, .warc.gz and .warc.zst; unpack it, and name what comes out"
+    "web archives can be .warc, .warc.gz or .warc.zst; unpack it, and name the result"
 )
 _PACKED_AS: Final = ("", GZIP, ZSTANDARD)
 """How web archives may be compressed, member by member."""
-_PACKED_TABLE: Final = "Parquet compresses by itself, and is read as .parquet; unpack it"
+_PACKED_TABLE: Final = (
+    "Parquet files are compressed inside, so they are only read as .parquet; unpack it"
+)
 
 
 def form_of(name: str) -> str | None:

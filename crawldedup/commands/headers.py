@@ -52,7 +52,7 @@ class Headers:
                 break
             lines.append(line)
             size += len(line)
-        raise HeadError("its head has no end")
+        raise HeadError("its headers do not end")
 
     def get(self, name: str) -> str:
         """Return the first value of a name; "" if there is none."""

@@ -151,7 +151,7 @@ def _as_it_is(body: bytes, missing: str = "") -> Body:
         decode(body[:_SAMPLE_BYTES], None)
     except PageError:
         if missing:
-            raise PageError("encoding", f"the body is compressed by {missing}") from None
+            raise PageError("encoding", f"the body is compressed with {missing}") from None
         return Body(body, False)
     return Body(body, True)
 

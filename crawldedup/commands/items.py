@@ -127,7 +127,7 @@ def reported(items: Iterator[Item], report: Report, on_error: OnError) -> Iterat
 
 def without_pages(name: str) -> ConfigurationError:
     """Return the error for a source in which there is nothing to compare."""
-    return ConfigurationError(f"{name} holds no page that can be compared")
+    return ConfigurationError(f"{name} contains no page that can be compared")
 
 
 def counted(kinds: Counter[str]) -> str:

@@ -115,7 +115,7 @@ def zstandard(what: str) -> Any:
             from backports import zstd
         except ImportError as error:
             raise MissingDependencyError(
-                f"{what} is compressed by Zstandard, and that needs backports.zstd: pip install "
+                f"{what} is compressed with Zstandard, and reading it needs: pip install "
                 "backports.zstd"
             ) from error
     return zstd

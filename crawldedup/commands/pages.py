@@ -96,7 +96,7 @@ def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[
         changes["distinguish"] = parts.distinguish
     with closing(make_deduplicator(given, **changes)) as fitting:
         for change in fitting.accept_profile().values():
-            output.error(f"{change}: the similarities are those of what is compared now")
+            output.error(f"{change}: the similarities are based on what is compared now")
         yield fitting
 
 
@@ -190,10 +190,10 @@ def _explanation_in_words(
     )
     yield f"  scope      {value['scope']}{scope_key and f': {scope_key}'}"
     if told.threshold is None:
-        yield "  copies     an exact copy only, for the page is thin"
+        yield "  copies     only exact copies, because the page is thin"
     else:
-        crowd = f", since {told.crowd} pages resemble it alike" if told.crowd > 1 else ""
-        yield f"  copies     from an estimated similarity of about {told.threshold:.3f} on{crowd}"
+        crowd = f", because {told.crowd} pages resemble it equally" if told.crowd > 1 else ""
+        yield f"  copies     at an estimated similarity of {told.threshold:.3f} or more{crowd}"
     if detail:
         compared = (
             f"{pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} "
@@ -204,7 +204,7 @@ def _explanation_in_words(
     for candidate in near:
         yield from _candidate_in_words(candidate, detail)
     if more := len(told.candidates) - len(near):
-        yield f"             and {more} more{'' if detail else ', which are less alike'}"
+        yield f"             and {more} more{'' if detail else ', which are less similar'}"
 
 
 def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
@@ -214,11 +214,11 @@ def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
     if candidate.sibling is not None:
         outcome, apart = "sibling", f", {kind_in_words(candidate.sibling)}"
     elif candidate.is_view and not match.exact:
-        outcome, apart = "view", ", the same address but for a view that its site has proved"
+        outcome, apart = "view", ", the same address except for a view that its site has proved"
     elif candidate.has_former_text and not match.exact:
-        outcome, apart = "same text", ", as a copy had whose place the page took"
+        outcome, apart = "same text", ", which a copy had before this page replaced it"
     yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}{apart}"
-    probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
+    probe = "known by its URL" if candidate.probe is None else f"found by probe {candidate.probe}"
     numbers = f", cost {candidate.cost}, {probe}" if detail else ""
     yield f"             similarity {_estimate(candidate)}{numbers}"
 
@@ -265,10 +265,7 @@ def _comparison_in_words(
         similarity = f"{comparison.similarity:.3f} similar to"
     if where:
         yield f"{_in_words(comparison.verdict)}{where}"
-        yield (
-            f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of "
-            "three words"
-        )
+        yield f"  similarity  {similarity} {printable(first.url)} (exact, by runs of three words)"
     else:
         drops = {0: "none", INDEXES: "all"}.get(comparison.drops, str(comparison.drops))
         url = printable(comparison.verdict.url)
@@ -283,8 +280,8 @@ def _comparison_in_words(
         )
         probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
         yield (
-            f"  search      {candidate.match.hamming} of 64 search bits differ, {probe} meets the "
-            "first page"
+            f"  search      {candidate.match.hamming} of 64 search bits differ, {probe} finds "
+            "the first page"
         )
     yield f"  words       {comparison.words[0]:,} and {comparison.words[1]:,}"
     for place, text, omissions in zip(
@@ -300,17 +297,18 @@ def _reason_of(comparison: Comparison, where: str) -> str:
     """Return why a crawl would drop the second page or keep it."""
     candidate = comparison.candidate
     if comparison.apart is not None and (candidate.accepted or candidate.match.exact):
-        return "they read alike, and their marks say that they are two contents"
+        return "they read alike, but their marks say that their content is different"
     if candidate.match.exact:
         return "they have the same text"
     if comparison.thin:
         return "at least one page is too thin to be compared, and their texts differ"
     if where and candidate.accepted and candidate.probe is None:
         return (
-            "alike enough, but the search does not meet the first page, as for a few in a hundred"
+            "similar enough, but the search does not find the first page, which happens to a few "
+            "in a hundred"
         )
     estimate = f"this one is {_estimate(candidate)}" if where else "each index has its own"
-    return f"copies count from an estimate of about {comparison.threshold:.3f} on; {estimate}"
+    return f"copies count at an estimate of about {comparison.threshold:.3f} or more; {estimate}"
 
 
 def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:

@@ -33,7 +33,7 @@ def urls_of_sitemap(name: str, on_error: OnError = refuse, levels: int = _LEVELS
     root = _root_of(name, content, on_error)
     kind = "" if root is None else etree.QName(root).localname
     if root is None or kind not in ("urlset", "sitemapindex"):
-        raise ConfigurationError(f"{name} is no sitemap: it begins with <{kind}>")
+        raise ConfigurationError(f"{name} is not a sitemap: it begins with <{kind}>")
     if not content.rstrip().endswith(b">"):
         _leave_out_last(root)
     for number, url in enumerate(_urls_in(root, name, on_error)):
@@ -102,4 +102,4 @@ def _urls_in(root: Any, name: str, on_error: OnError) -> Iterator[str]:
             others += 1
     if others:
         number = pluralize(others, "place")
-        on_error(ConfigurationError(f"{name}: {number} left out that is no URL of the web"))
+        on_error(ConfigurationError(f"{name}: {number} left out, without a URL of the web"))

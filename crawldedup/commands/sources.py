@@ -156,8 +156,8 @@ def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> 
         return _items_of_paths(paths, on_error)
     if not path.is_file():
         raise ConfigurationError(
-            f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard "
-            "input"
+            f"{name!r} is not a file, a folder, or an http:// or https:// URL; use - for "
+            "standard input"
         )
     if form_of(name) is not None:
         return items_of_file(path, fields, on_error, on_note)
@@ -179,7 +179,7 @@ def single_source(name: str) -> Page:
     """
     pages = list(readable_sources([name]))
     if len(pages) != 1:
-        raise ConfigurationError(f"{name!r} holds {len(pages)} pages; name exactly one")
+        raise ConfigurationError(f"{name!r} holds {len(pages)} pages; name exactly one page")
     return pages[0]
 
 

@@ -62,14 +62,14 @@ def warcs_in(path: Path) -> list[tuple[int, int]]:
             raise ConfigurationError(f"{path} cannot be read as a WACZ: {error}") from error
     if any(member.compress_type != ZIP_STORED or member.flag_bits & 1 for member in members):
         raise ConfigurationError(
-            f"{path} holds WARC files that are compressed once more: unpack it, and name them"
+            f"{path} contains WARC files that are compressed once more: unpack it, and name them"
         )
     if any(end > start for (_, end), (start, _) in pairwise(sorted(places))):
         raise ConfigurationError(
-            f"{path} holds WARC files that share bytes, as those of no crawler do"
+            f"{path} contains WARC files that overlap, which no crawler writes"
         )
     if not places:
-        raise ConfigurationError(f"{path} holds no WARC file (archive/NAME.warc.gz)")
+        raise ConfigurationError(f"{path} contains no WARC file (archive/NAME.warc.gz)")
     return places
 
 

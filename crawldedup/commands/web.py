@@ -69,5 +69,5 @@ def _answer_of(url: str) -> Fetched:
     except (http.client.HTTPException, OSError, ValueError) as error:
         raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error
     if missing and len(body) < MOST_BYTES:
-        raise PageError("partial", f"{url} is only a part: the last {missing:,} bytes are missing")
+        raise PageError("partial", f"{url} is incomplete: the last {missing:,} bytes are missing")
     return answer

@@ -211,7 +211,7 @@ def main() -> None:
         serving(DemoSite().reply, parser.parse_args().port) as base_url,
     ):
         print(
-            f"The demo site is at {base_url}/ (Ctrl-C ends). What is a copy of what: "
+            f"The demo site is at {base_url}/ (Ctrl-C stops it). Its list of copies: "
             f"{base_url}/manifest.json"
         )
         threading.Event().wait()

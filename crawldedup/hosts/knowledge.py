@@ -274,8 +274,8 @@ class HostKnowledge:
         compare_marks(notes.marks, page, load.fingerprint, earlier.fingerprint)
         for kind in sorted(quiet_kinds(notes.marks) - known):
             _log.info(
-                "crawldedup: the mark %r changes by itself below %r: what comes and goes there "
-                "is not compared",
+                "crawldedup: the mark %r changes by itself below %r: values that come and go "
+                "there are not compared",
                 kind.partition(" ")[0],
                 f"{folder.host}/{folder.undated}"[:_LONGEST_SHOWN],
             )

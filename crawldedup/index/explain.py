@@ -373,7 +373,7 @@ def compare(
     """
     for page in (first, second):
         if not isinstance(page, Page) or page.fingerprint:
-            allowed = "a Page; a fingerprint alone does not tell what differs: give html or text"
+            allowed = "a Page; a fingerprint alone cannot show what differs: give html or text"
             raise checks.refused("a page to compare", page, allowed)
     checked = Options.from_values({"key": 0, **options, "store": "memory://", "scope": "global"})
     key = Key(cast("bytes", checked.key) or b"")

@@ -116,7 +116,7 @@ class Table:
         bits = sum(permutation).bit_length()
         if sum(permutation) != (1 << bits) - 1 or sum(map(int.bit_count, permutation)) != bits:
             raise ConfigurationError(
-                f"{list(map(hex, permutation))} are no masks that cover every bit once"
+                f"{list(map(hex, permutation))} are not masks that cover every bit once"
             )
         if not 0 <= distance < len(permutation):
             raise ConfigurationError(

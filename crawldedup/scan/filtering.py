@@ -43,8 +43,8 @@ from crawldedup.text import pluralize
 from crawldedup.verdict import Kind, Verdict
 
 _ENDINGS: Final = (
-    "it must end in .jsonl, .json or .csv, perhaps with .gz, .bz2, .xz or .zst behind it, in "
-    ".warc, .warc.gz or .warc.zst, or in .parquet"
+    "it must end in .jsonl, .json or .csv, optionally followed by .gz, .bz2, .xz or .zst, or in "
+    ".warc, .warc.gz, .warc.zst or .parquet"
 )
 _COMPANIONS: Final = (
     "request",
@@ -121,7 +121,7 @@ def _check_files(given: Namespace) -> str:
         raise ConfigurationError("standard input can be read only once")
     if given.output.lower().endswith(WACZ_SUFFIX):
         raise ConfigurationError(
-            "no WACZ can be written: name a .warc.gz file, of which `wacz create` makes one"
+            "a WACZ cannot be written: name a .warc.gz file, from which `wacz create` makes one"
         )
     form = _form(f"--output is {given.output!r},", given.output)
     _check_inputs(given, form)
@@ -143,11 +143,11 @@ def _check_inputs(given: Namespace, form: str) -> None:
     """Raise ConfigurationError for an input that is no file, or not in the form of the output."""
     for name in given.inputs:
         if name != STANDARD and not Path(name).is_file():
-            raise ConfigurationError(f"{name!r} is no file; - is standard input")
+            raise ConfigurationError(f"{name!r} is not a file; use - for standard input")
         if (read := _form(f"{name!r} is a file", name)) != form:
             raise ConfigurationError(
-                f"{name!r} is {read}, and --output {given.output!r} is {form}: filter keeps the "
-                "form; DuckDB, jq and `warcio recompress` convert"
+                f"{name!r} is {read}, and --output {given.output!r} is {form}: filter cannot "
+                "change the format; convert it with DuckDB, jq or `warcio recompress`"
             )
 
 
@@ -158,7 +158,7 @@ def _form(shown: str, name: str) -> str:
         raise ConfigurationError(f"{name}: {why}")
     if form is None:
         raise ConfigurationError(
-            f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}"
+            f"{shown} whose name does not say that it is a feed or a web archive: {_ENDINGS}"
         )
     return forms.packed_archive(name) if form == forms.ARCHIVE else form
 
@@ -242,17 +242,19 @@ class _Feed:
         self.head = item.head if self.head is None else self.head
         if item.head is not self.head and item.head != self.head:
             raise ConfigurationError(
-                f"{item.place}: the columns are not those of the first file: filter it by itself"
+                f"{item.place}: the columns differ from those of the first file: filter it "
+                "separately"
             )
         if isinstance(record := item.raw, Record):
             if forms.archive_packed_by(record.packing) != self.form:
                 what = f"packed as {record.packing}" if record.packing else "not packed"
                 raise ConfigurationError(
-                    f"{record.path} is {what}, other than its name says: rename it"
+                    f"{record.path} is {what}, which does not match its name: rename it"
                 )
             if record.is_shared:
                 message = (
-                    "this record is packed together with others: `warcio recompress` parts them"
+                    "this record is compressed together with others: `warcio recompress` "
+                    "separates them"
                 )
                 raise ConfigurationError(f"{item.place}: {message}")
         return item

@@ -76,11 +76,11 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
     """
     shown, file, lock_file = printable(str(path)), path / "scan.json", path / "lock"
     if path.exists() and not path.is_dir():
-        raise ConfigurationError(f"{shown} is no folder; name one to work in")
+        raise ConfigurationError(f"{shown} is not a folder; name one to work in")
     path.mkdir(parents=True, exist_ok=True)
     if not file.exists() and {each.name for each in path.iterdir()} - {lock_file.name}:
         raise ConfigurationError(
-            f"the folder {shown} holds something else than a scan; name an empty one"
+            f"the folder {shown} contains something other than a scan; name an empty one"
         )
     wanted = msgspec.json.encode({"format": FORMAT, **task})
     with lock_file.open("wb") as lock:
@@ -90,16 +90,16 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
                 file.write_bytes(wanted)
             begun = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
         except BlockingIOError as error:
-            raise ConfigurationError(f"another scan is at work in {shown}") from error
+            raise ConfigurationError(f"another scan is running in {shown}") from error
         except msgspec.DecodeError as error:
             raise ConfigurationError(
-                f"the scan in {shown} is damaged; remove the folder to begin again"
+                f"the scan in {shown} is damaged; remove the folder to start over"
             ) from error
         for name, value in msgspec.json.decode(wanted).items():
             if begun.get(name) != value:
                 message = (
-                    f"the scan in {shown} was begun with other {name}; remove the folder to begin "
-                    "again"
+                    f"the scan in {shown} was started with different {name}; remove the folder "
+                    "to start over"
                 )
                 raise ConfigurationError(message)
         yield ScanFolder(path)
@@ -170,8 +170,8 @@ class ScanFolder:
                     raise ValueError("its figures do not fit")
             except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
                 raise ConfigurationError(
-                    f"{printable(str(self._part(number)))} was written by no scan of this version: "
-                    "remove it, and all parts of a higher number"
+                    f"{printable(str(self._part(number)))} was not written by a scan of this "
+                    "version: remove it, and all parts with higher numbers"
                 ) from error
             yield step, columns
 

@@ -78,7 +78,7 @@ def _check(given: Namespace) -> None:
         # A report is a page, which the next scan of the folder would read.
         if any(out.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
             raise ConfigurationError(
-                f"--output {out} lies in a folder that is read: name another place"
+                f"--output {out} is in a folder that is read: name another place"
             )
     elif forms.form_of(out.name) not in (forms.LINES, forms.CSV):
         raise checks.refused(
@@ -111,14 +111,15 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
         with opened_folder(path, task) as folder:
             if folder.step.pages:
                 output.err.print(
-                    f"going on after {pluralize(folder.step.pages, 'page')}", markup=False
+                    f"continuing after {pluralize(folder.step.pages, 'page')}", markup=False
                 )
             try:
                 yield folder
             except (KeyboardInterrupt, OSError):
                 if given.work or given.output:
                     output.err.print(
-                        f"stopped: the same command goes on from {printable(str(path))}",
+                        "stopped: run the same command again to continue from "
+                        f"{printable(str(path))}",
                         markup=False,
                     )
                 raise

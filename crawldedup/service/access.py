@@ -46,8 +46,8 @@ class Doorkeeper:
             raise ProblemError("unauthorized", 401, detail, headers=headers)
         if route.writes and access is not Access.FULL:
             detail = (
-                f"this token only reads, and {route.path} changes the index: send a token that "
-                "allows everything, or ask /v1/explain what a check would say"
+                f"this token is read-only, and {route.path} changes the index: send a token that "
+                "allows changes, or ask /v1/explain what a check would say"
             )
             raise ProblemError("read-only", 403, detail, headers=CLOSE)
 
@@ -77,7 +77,7 @@ def require_own_host(host: bytes, own: str) -> None:
             return
     detail = (
         "the Host of the request is not this machine: ask for localhost or the address given as "
-        "--host, or give the service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
+        "--host, or give the service a token (CRAWLDEDUP_TOKEN), with which it accepts any name"
     )
     raise ProblemError("misdirected", 421, detail, headers=CLOSE)
 
@@ -88,8 +88,8 @@ def require_own_page(headers: Mapping[bytes, bytes]) -> None:
         return
     detail = (
         "a page of another site sent this request through a browser: send it from a page of the "
-        "service, or from a program that sends neither Sec-Fetch-Site nor Origin; a proxy before "
-        "the service must pass Host on"
+        "service, or from a program that sends neither Sec-Fetch-Site nor Origin; a proxy in "
+        "front of the service must pass on Host"
     )
     raise ProblemError("cross-site", 403, detail, headers=CLOSE)
 

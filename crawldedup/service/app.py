@@ -34,9 +34,7 @@ Send = Callable[[Message], Awaitable[None]]
 _MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same time
 _MOST_WAITING: Final = 2_000  # pages
 _PACKED_HERE: Final = 4_096  # bytes that are decompressed in the event loop
-_HINT: Final = (
-    "there is no such path, or it takes another method: /openapi.json lists those there are"
-)
+_HINT: Final = "this path does not exist, or it needs another method: /openapi.json lists all paths"
 _log: Final = logging.getLogger(__name__)
 
 
@@ -185,7 +183,10 @@ class Edge:
                     self._held += len(part)
                     self._check_size(len(body), ends=has_end)
         except TimeoutError:
-            detail = f"the request was not there after {seconds:g} s: send faster, or smaller parts"
+            detail = (
+                f"the request did not arrive within {seconds:g} s: send it faster, or in smaller "
+                "parts"
+            )
             raise ProblemError("too-slow", 408, detail, headers=CLOSE) from None
 
     async def _unpack(self, body: bytearray, coding: str) -> None:
@@ -205,7 +206,10 @@ class Edge:
             # from them.
             raise too_large(self._settings.max_body, closes=not ends or size > _MOST_HELD)
         if self._held > _MOST_HELD or self._dedup.waiting >= _MOST_WAITING:
-            detail = "too many pages or large requests wait: try again later, or start more workers"
+            detail = (
+                "too many pages or large requests are waiting: try again later, or start more "
+                "workers"
+            )
             raise ProblemError("busy", 503, detail, retry_after=1)
 
 

@@ -27,7 +27,8 @@ def coding_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
         return ""
     if coding not in _UNPACKERS:
         detail = (
-            f"the coding of the body is {coding[:80]!r}: send it as it is, or as one of {CODINGS}"
+            f"the coding of the body is {coding[:80]!r}: send it uncompressed, or with one of "
+            f"{CODINGS}"
         )
         raise _refused(detail)
     return coding
@@ -63,8 +64,8 @@ def unpacked(body: bytes, coding: str, most: int) -> bytes:
 def too_large(most: int, *, closes: bool = False) -> ProblemError:
     """Return the problem for a body of more bytes than `most`, as it came or decompressed."""
     detail = (
-        f"the body may have {most:,} bytes, decompressed as well: send less, or set --max-body "
-        "higher"
+        f"the body can have up to {most:,} bytes, also when decompressed: send less, or set "
+        "--max-body higher"
     )
     return ProblemError("too-large", 413, detail, headers=CLOSE if closes else {})
 
@@ -81,7 +82,7 @@ def _zstandard() -> Callable[[], Any]:
     try:
         zstd = zstandard("the body")
     except MissingDependencyError as error:
-        raise _refused(f"{error}; or send it as it is, or in gzip") from None
+        raise _refused(f"{error}; or send it uncompressed, or with gzip") from None
     options = {zstd.DecompressionParameter.window_log_max: _LARGEST_WINDOW_LOG}
     return lambda: zstd.ZstdDecompressor(options=options)
 

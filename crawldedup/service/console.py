@@ -131,7 +131,9 @@ async def _form_in(body: bytes) -> dict[str, str]:
     """Return the fields of a form. Raises ConfigurationError."""
     fields = body.split(b"&", _MOST_FIELDS)
     if not body.isascii() or len(fields) > _MOST_FIELDS:
-        raise ConfigurationError("the request is no form of this page: send one from here")
+        raise ConfigurationError(
+            "the request does not come from the form of this page: send it from here"
+        )
     form = {}
     for field in fields:
         name, _, value = field.partition(b"=")

@@ -30,7 +30,7 @@ _UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
 Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
 Url = Annotated[
     Name,
-    Meta(description="The URL of the page, which may be empty where nothing depends on it."),
+    Meta(description="The URL of the page, which can be empty if nothing depends on it."),
 ]
 
 
@@ -69,15 +69,19 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
     identity: Annotated[
         Name | None,
         Meta(
-            description="The name of the page, by default its canonical URL. A page of the same "
-            "name is a revisit, or a duplicate while another process is working on it."
+            description=(
+                "What identifies the page: by default, its canonical URL. A page with the same "
+                "identity is a revisit, or a duplicate while another process is working on it."
+            )
         ),
     ] = None
     scope_key: Annotated[
         Name | None,
         Meta(
-            description="The site, the spider or another name, in place of what the option `scope` "
-            "derives from the URL."
+            description=(
+                "The site, the spider or another name, instead of the one that the option "
+                "`scope` derives from the URL."
+            )
         ),
     ] = None
     fingerprint: Annotated[
@@ -120,8 +124,10 @@ class SentPage(KnownPage, kw_only=True, dict=True):
     title: Annotated[
         Name | None,
         Meta(
-            description="What `text` is called. On one site, texts of other titles are other "
-            "contents."
+            description=(
+                "The title of `text`. On one site, texts with different titles are different "
+                "content."
+            )
         ),
     ] = None
     encoding: Annotated[
@@ -138,30 +144,38 @@ class SentPage(KnownPage, kw_only=True, dict=True):
     canonical: Annotated[
         str | None,
         Meta(
-            description="The URL that the page names as its original: a similarity lower by 0.1 is "
-            "enough to be its duplicate."
+            description=(
+                "The URL that the page names as its original. A similarity that is lower by 0.1 "
+                "is enough to be a duplicate of it."
+            )
         ),
     ] = None
     remember: Annotated[
         bool,
         Meta(
-            description="With false, nothing is changed, and a page is a revisit only while it "
-            "resembles the remembered one."
+            description=(
+                "With false, the index does not change, and a page is only a revisit while it "
+                "resembles the remembered one."
+            )
         ),
     ] = True
     # A whole number, which JSON may write as 1.0.
     rank: Annotated[
         float,
         Meta(
-            description="From 0 (best) to 255. A duplicate of better rank than its original "
-            "replaces it in the index."
+            description=(
+                "From 0 (best) to 255. A duplicate with a better rank than its original replaces "
+                "it in the index."
+            )
         ),
     ] = 0
     revisit_similarity: Annotated[
         float | None,
         Meta(
-            description="From this similarity on, above 0.5 and at most 1, a revisit is unchanged, "
-            "and the text of the earlier visit stays remembered. null asks for equal texts."
+            description=(
+                "The similarity at which a revisit is unchanged, above 0.5 and at most 1. The "
+                "text of the earlier visit stays remembered. null requires equal texts."
+            )
         ),
     ] = None
 
@@ -244,7 +258,7 @@ def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> 
         else:
             label = charset[1] if charset else "utf-8"
             if codec_of(label) is None:
-                raise LookupError(f"no web page is written in {label[:80]!r}")
+                raise LookupError(f"web pages do not have the encoding {label[:80]!r}")
             value["text"] = text_of(body, label)
     except ValidationError as error:
         raise _refused(error) from None

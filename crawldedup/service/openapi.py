@@ -51,7 +51,7 @@ _QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
 _WITH: Final[Schema] = {
     "name": "with",
     "in": "query",
-    "description": "With `text`, the answer has the main text of the page and its name, too.",
+    "description": "With `text`, the answer also has the main text of the page and its name.",
     "schema": {"enum": ["text"]},
 }
 

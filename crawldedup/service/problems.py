@@ -35,7 +35,7 @@ _REFUSALS: Final = (
 )
 _UNFORESEEN: Final = Refusal(Exception, "internal", 500)
 _UNFORESEEN_DETAIL: Final = (
-    "The service failed at this request. Its log says why, at the time of this answer."
+    "The service failed to answer this request. Its log says why, at the time of this answer."
 )
 _log: Final = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 
     type: Annotated[str, Meta(description="`urn:crawldedup:` and a stable word.")]
     title: Annotated[str, Meta(description="The phrase of the status.")]
-    status: Annotated[int, Meta(description="The status of HTTP.")]
+    status: Annotated[int, Meta(description="The HTTP status.")]
     detail: Annotated[str, Meta(description="What was wrong, and what to change.")]
     reason: Annotated[
         str | None,
@@ -59,7 +59,11 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     ] = None
     retry_after: Annotated[
         int | None,
-        Meta(description="In how many seconds to try again, as in the header Retry-After."),
+        Meta(
+            description=(
+                "The number of seconds after which to try again, as in the header Retry-After."
+            )
+        ),
     ] = None
 
 
@@ -97,7 +101,7 @@ def problem_of(error: Exception) -> ProblemError:
     FAILURES.labels(reason or refusal.word).inc()
     detail = str(error)
     if refusal.status == 500:
-        _log.error("a request failed for a reason that nobody foresaw", exc_info=error)
+        _log.error("a request failed unexpectedly", exc_info=error)
         detail = _UNFORESEEN_DETAIL
     return ProblemError(
         refusal.word, refusal.status, detail, reason=reason, retry_after=refusal.retry_after

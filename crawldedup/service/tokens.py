@@ -59,8 +59,8 @@ def tokens_from(token_file: str | None, read_token_file: str | None) -> Tokens:
     )
     if set(tokens.full) & set(tokens.read_only):
         raise ConfigurationError(
-            "a token stands among those that allow everything and among those that only read: "
-            "make another one for reading"
+            "a token is listed both among those that allow everything and among the read-only "
+            "ones: make another one for reading"
         )
     return tokens
 
@@ -74,7 +74,7 @@ def _tokens_in(file: str | None, variable: str) -> tuple[str, ...]:
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"the tokens in {file} cannot be read: {error}") from None
         if not tokens:
-            raise ConfigurationError(f"{file} holds no token")
+            raise ConfigurationError(f"{file} contains no token")
     if any(len(token) < SHORTEST_TOKEN or not token.isascii() for token in tokens):
         raise ConfigurationError(f"a token must have {SHORTEST_TOKEN} or more ASCII characters")
     return tokens

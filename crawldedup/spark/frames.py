@@ -160,7 +160,7 @@ def _check_columns(
     for name in (url, body, *columns.order):
         if name not in types:
             raise ConfigurationError(
-                f"there is no column {name!r}; the columns: {', '.join(types)}"
+                f"there is no column {name!r}; the columns are {', '.join(types)}"
             )
     allowed = {url: (StringType,), body: (StringType, BinaryType) if html else (StringType,)}
     for name, kinds in allowed.items():
@@ -172,7 +172,8 @@ def _check_columns(
     taken = [name for name in (*ADDED, ID) if name in types]
     if taken:
         raise ConfigurationError(
-            f"the columns {', '.join(taken)} are to be added, and are there already: rename them"
+            f"the columns {', '.join(taken)} are added to the result, but already exist: rename "
+            "them"
         )
     return columns
 
@@ -218,8 +219,8 @@ def _joined(marked: DataFrame, url: str, verdicts: DataFrame) -> DataFrame:
     )
     moved = F.raise_error(
         F.lit(
-            "the pages came in another order when they were read again: persist or write them "
-            "before deduplicate()"
+            "the pages came in a different order when they were read again: persist or write "
+            "them before deduplicate()"
         )
     )
     kind = F.when(is_other, moved.cast("string")).otherwise(

@@ -324,8 +324,8 @@ class Layout:
 def key_changed(place: str) -> KeyMismatchError:
     """Return the error for a query that was hashed with another key than that of the index."""
     return KeyMismatchError(
-        f"the index in {place} was begun again with another key, so that what was hashed before "
-        "cannot be compared with it: repeat the call with a new fingerprint"
+        f"the index in {place} was started again with another key, so that earlier hashes cannot "
+        "be compared with it: repeat the call with a new fingerprint"
     )
 
 

@@ -49,11 +49,11 @@ def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
         return {} if index_profile == own_profile else {"version": _OTHER_VERSION}
     changes: dict[str, str] = {}
     if index.extractor != own.extractor:
-        changes["extractor"] = f"was {index.extractor!r}, and is {own.extractor!r}"
+        changes["extractor"] = f"was {index.extractor!r}; it is {own.extractor!r}"
     if index.content != own.content:
         changes["content"] = _of_content(index.content, own.content)
     if index.distinguish != own.distinguish:
-        changes["distinguish"] = f"was {index.distinguish!r}, and is {own.distinguish!r}"
+        changes["distinguish"] = f"was {index.distinguish!r}; it is {own.distinguish!r}"
     named = {
         option: f"{option} (CRAWLDEDUP_{option.upper()}, --{option}) {values}"
         for option, values in changes.items()
@@ -81,7 +81,7 @@ def mismatch(where: str, index_profile: str, own_profile: str) -> ProfileMismatc
 
 def _of_content(before: str, now: str) -> str:
     if not before:
-        return "was not given, and is"
+        return "was not set, and is set now"
     if not now:
-        return "was given, and is not"
-    return "was another one"
+        return "was set, and is not set now"
+    return "was different"

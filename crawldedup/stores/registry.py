@@ -106,8 +106,8 @@ def require_index(url: str, namespace: str) -> str:
     shown = shown_url(url)
     if not is_persistent(url):
         raise ConfigurationError(
-            f"an index in {shown} ends with the program that made it: name a store that lasts, as "
-            "sqlite:///path or redis://host"
+            f"an index in {shown} ends with the program that made it: name a store that lasts, "
+            "such as sqlite:///path or redis://host"
         )
     store = make_store(url, replace(_ANY_LAYOUT, namespace=namespace))
     # The profile of an index never equals the empty one of this layout, so an index that exists
@@ -196,14 +196,14 @@ def _check_class(name: str, scheme: str, kind: Any, origin: str) -> None:
     """Check that an object which was loaded for a scheme is a store class that serves it."""
     if not isinstance(kind, type):
         raise ConfigurationError(
-            f"{name}: the store for {scheme}:// is {kind!r} from {origin}; it must be a class that "
-            "follows crawldedup.stores.contract.Store"
+            f"{name}: the store for {scheme}:// is {kind!r} from {origin}; it must be a class "
+            "that implements crawldedup.stores.contract.Store"
         )
     missing = [member for member in _MEMBERS if not hasattr(kind, member)]
     if missing:
         raise ConfigurationError(
             f"{name}: the store for {scheme}://, {kind.__qualname__} from {origin}, lacks "
-            f"{', '.join(missing)}; it must follow crawldedup.stores.contract.Store"
+            f"{', '.join(missing)}; it must implement crawldedup.stores.contract.Store"
         )
     schemes = tuple(getattr(kind, "schemes", ()))
     if scheme not in schemes:

@@ -205,7 +205,7 @@ class WorkerPool:
             error = WorkerError(f"A worker process died: {worker.end()}.")
         except Exception as nonsense:
             error = WorkerError(
-                f"A worker process was ended, since it answered nonsense: {nonsense!r}"
+                f"A worker process was stopped because its answer made no sense: {nonsense!r}"
             )
         self._workers.remove(worker)
         worker.end()

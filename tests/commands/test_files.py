@@ -255,7 +255,7 @@ def test_a_source_without_a_page_is_status_1(
 def test_filter_keeps_what_holds_no_page_and_says_so(run: Run) -> None:
     Path("empty.json").write_text("[]")
     said = run("filter empty.json -o out.json")
-    assert (said.status, "empty.json holds no page" in said.err) == (1, True)
+    assert (said.status, "empty.json contains no page" in said.err) == (1, True)
     assert Path("out.json").read_text() == "[]\n"
 
 

@@ -98,7 +98,7 @@ def test_pages_of_one_site_are_told_apart_by_their_marks(console: Service) -> No
     page = sent(console, "/", **pair, **urls)
     (told, *_) = texts(page, "main section")
     assert "New, a sibling of https://lamps.example/first: other data" in told
-    assert "their marks say that they are two contents" in told
+    assert "their marks say that their content is different" in told
     assert "Kept apartother data, declared sku A and B" in told
     assert (texts(page, "del"), texts(page, "ins")) == (["declared sku A"], ["declared sku B"])
     assert texts(page, "h3")[0] == "Marks that differ"

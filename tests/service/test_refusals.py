@@ -413,7 +413,7 @@ def test_a_body_of_two_lengths_is_refused(service: Service, names: tuple[str, st
     [
         (["--host", "0.0.0.0"], "CRAWLDEDUP_TOKEN"),
         (["--workers", "2", "--store", "memory://"], "--workers"),
-        (["--token-file", "empty"], "holds no token"),
+        (["--token-file", "empty"], "contains no token"),
         (["--token-file", "short"], "16 or more"),
         (["--host", "192.0.2.1", "--token-file", "long"], "cannot listen on 192.0.2.1"),
         (["--token-file", "nowhere"], "the tokens in nowhere cannot be read"),

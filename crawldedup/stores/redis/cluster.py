@@ -92,7 +92,8 @@ class RedisClusterStore(RedisStore):
         if shard_key is None and not self._has_warned:
             self._has_warned = True
             _log.warning(
-                "%s: an index of the scope global lies on one server; site and spider spread it",
+                "%s: an index with the scope global is on one server; the scopes site and spider "
+                "spread it",
                 self._url,
             )
         return super()._prefix(shard_key)

@@ -437,9 +437,7 @@ class RedisStore:
         silent = parts - len(self._connection.reachable)
         warnings: tuple[str, ...] = ()
         if silent:
-            warnings = (
-                f"of {parts} parts, {silent} do not answer, and their pages are not counted",
-            )
+            warnings = (f"{silent} of {parts} parts do not answer, so their pages are not counted",)
         return contract.StoreInfo(
             pages=pages,
             bytes=pages * BYTES_A_PAGE,
