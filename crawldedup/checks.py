@@ -1,4 +1,4 @@
-"""Checks of what users give: each takes a name and a value, and returns the value or raises
+"""Checks for values from users. Each takes a name and a value, and returns the value or raises
 ConfigurationError.
 """
 
@@ -42,7 +42,7 @@ def string(name: str, value: object) -> str:
 
 
 def one_of(*allowed: str | bool) -> Check:
-    """Make a check for one of some words, or True or False where they are among them."""
+    """Make a check for one of several words, or True or False if they are among them."""
 
     def check(name: str, value: object) -> str | bool:
         if not isinstance(value, str | bool) or value not in allowed:
@@ -77,7 +77,7 @@ def whole(at_least: int, at_most: float = math.inf) -> Check:
 
 
 def number(allowed: str, accept: Callable[[float], bool]) -> Check:
-    """Make a check for a number that `accept` is true of."""
+    """Make a check for a number that `accept` accepts."""
 
     def check(name: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not accept(value):
@@ -88,12 +88,12 @@ def number(allowed: str, accept: Callable[[float], bool]) -> Check:
 
 
 def optional(check: Check) -> Check:
-    """Make a check that lets None pass, too."""
+    """Make a check that also accepts None."""
     return lambda name, value: None if value is None else check(name, value)
 
 
 def secret(name: str, value: object) -> bytes | None:
-    """Check for a key, and return its bytes: none of them for 0."""
+    """Check for a key, and return its bytes, which are empty for 0."""
     if value is None or (
         isinstance(value, bytes) and (not value or KEY_BYTES <= len(value) <= LONGEST_KEY)
     ):
@@ -114,7 +114,7 @@ def namespace(name: str, value: object) -> str:
 
 def ttl_seconds(name: str, value: object) -> int | None:
     """Return the seconds of a time to live: a number of seconds, or "90m", "12h", "30d", "8w"; None
-    means for ever.
+    means forever.
     """
     if value is None or value == "":
         return None

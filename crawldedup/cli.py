@@ -263,7 +263,7 @@ _COMMANDS: Final[dict[str, Command]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit status as `run_command` does."""
-    # A program that starts this one may have closed them.
+    # The program that started this one may have closed them.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - as long as the process runs
@@ -315,11 +315,11 @@ def parser() -> argparse.ArgumentParser:
 def _add_option(
     subparser: argparse.ArgumentParser, option: Option, defaults: dict[str, Any]
 ) -> None:
-    # As argparse and most programs write help.
+    # Written as in argparse and most other programs.
     help_text = option.help[0].lower() + option.help[1:].removesuffix(".")
     default = shown = defaults.get(option.name, option.default)
     if option.name == "store":
-        # Not the value: the environment's may hold a password.
+        # The help doesn't show the value, because the variable may contain a password.
         default = None
         shown = f"the variable {STORE_VARIABLE}, or else {DEFAULT_STORE}"
     if shown is not None:

@@ -1,5 +1,5 @@
-"""Declare every option of an index once: the library, Scrapy's settings, command lines and
-reference follow it.
+"""Declare every option of an index once, for the library, Scrapy's settings, command lines and the
+reference.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -38,15 +38,15 @@ def _distinguish(name: str, value: object) -> object:
 
 
 def _check_in(module: str, check: str) -> Check:
-    """Return a check of a module that is only imported on first use: options must not wait."""
+    """Return a check from a module that's only imported on first use, so that options load fast."""
     return lambda name, value: getattr(import_module(module), check)(name, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of its owner: "index", "library" (not Scrapy), "crawl" or "items".
+    """One option of its owner: "index", "library" (not in Scrapy), "crawl" or "items".
 
-    A text stands for its `kind`.
+    A text is converted to its `kind`.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Option:
     kind: type
 
     def from_text(self, text: str) -> Any:
-        """Return what a text from a command line or a setting stands for, unchecked."""
+        """Return the value of a text from a command line or a setting, unchecked."""
         if self.kind is bool:
             return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
         try:
@@ -75,7 +75,9 @@ def option(
     kind: type | None = None,
     shown: bool = True,
 ) -> Any:
-    """Declare an option as a field of `Options`. Without a `kind`, it is that of the default."""
+    """Declare an option as a field of `Options`. By default, its `kind` is the type of the
+    default.
+    """
     kind = kind or (str if default is None else type(default))
     return field(
         default=default,
@@ -287,7 +289,7 @@ class Options:
         """Make options from named values.
 
         Raises:
-            ConfigurationError: A name is no option, or a value is not allowed.
+            ConfigurationError: There is no option with that name, or a value isn't allowed.
         """
         names = [declared.name for declared in options_of(cls)]
         if unknown := [name for name in values if name not in names]:

@@ -59,7 +59,8 @@ class Changes(msgspec.Struct, array_like=True):
     """What tells the pages apart where it was another one, three at most."""
 
     values: dict[int, str] = {}
-    """The values that have come or gone, each with its page; with an empty text, if it was several.
+    """The values that have come or gone, each with its page; with an empty text, if it was
+    several.
     """
 
     recurring: int = 0
