@@ -15,7 +15,7 @@ _MOST_BYTES: Final = 60_000
 
 
 class OutdatedPage(NamedTuple):
-    """A page to read again, without the numbers that are `known` by now to change."""
+    """A page to read again, without the numbers that are now `known` to change."""
 
     page: Page
     known: Known

@@ -1,4 +1,4 @@
-"""Declare a command of `crawldedup`, without what it takes to run it; make its index; print, and
+"""Declare a command of `crawldedup` without importing what it runs, make its index, print, and
 write its files.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 STORE_FILE_VARIABLE: Final = "CRAWLDEDUP_STORE_FILE"
-"""Names a file with the URL of the store, so that its password stands in no environment."""
+"""Names a file with the URL of the store, so that no environment contains its password."""
 
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
@@ -59,7 +59,7 @@ Arguments = dict[str, dict[str, Any]]  # the names of arguments, and what argpar
 
 
 def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str, Any]:
-    """Return what argparse takes of an argument."""
+    """Return the arguments of `add_argument`."""
     return {"help": help, **({"metavar": metavar} if metavar else {}), **settings}
 
 
@@ -76,7 +76,7 @@ ADVISE_OPTIONS: Final[Arguments] = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: `options` are names of `kind`; `defaults` are those of their defaults that
+    """One command. `options` are names of options of `kind`, and `defaults` are the defaults that
     differ here.
 
     The function `run` of `module`, which is imported only then, takes a Deduplicator of the
@@ -96,14 +96,14 @@ class Command:
 
 
 def flag_of(name: str) -> str:
-    """Return how the command line names an option."""
+    """Return the flag of an option on the command line."""
     return f"--{name.replace('_', '-')}"
 
 
 def checked_options(
     given: Namespace, kind: type[Options] = Options, *, store_flag: str = "--store", **changes: Any
 ) -> dict[str, Any]:
-    """Return the options of a kind that are given, with changes.
+    """Return the options of a kind that were given, with changes.
 
     Raises ConfigurationError, which names the option.
     """
@@ -149,14 +149,14 @@ def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Raise BrokenPipeError, which `run_command` takes, and not an exit status."""
+        """Raise BrokenPipeError, which `run_command` handles, instead of exiting."""
         raise BrokenPipeError
 
 
 class Output:
     """Standard output and standard error of one command.
 
-    `status` is its exit status unless it fails.
+    `status` is its exit status, unless it fails.
     """
 
     def __init__(self, *, as_json: bool) -> None:
@@ -179,7 +179,7 @@ class Output:
             self.out.print(Text(line) if isinstance(line, str) else line)
 
     def skip(self, url: str, error: PageError) -> None:
-        """Print that a page cannot be compared."""
+        """Print that a page can't be compared."""
         value = {"url": url, "skipped": error.reason, "message": str(error)}
         self.show(value, f"{printable(url)}: skipped ({error.reason}): {safe_message(error)}")
 
@@ -188,15 +188,15 @@ class Output:
         self.err.print(Text(f"crawldedup: {safe_message(message)}"))
 
     def unreadable(self, error: object) -> None:
-        """Print the error of a source that cannot be read.
+        """Print the error of a source that can't be read.
 
-        The command goes on, and its exit status is 1.
+        The command continues, and its exit status is 1.
         """
         self.status = 1
         self.error(error)
 
     def counted(self, pages: Iterable[T]) -> Iterator[T]:
-        """Count pages on a terminal while they are worked on."""
+        """Count pages on a terminal while they are processed."""
         with self.progress("reading") as progress:
             for done, page in enumerate(pages):
                 progress(done, None)
@@ -204,10 +204,10 @@ class Output:
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[Callable[..., None]]:
-        """Show on a terminal's last line what is being done.
+        """Show the progress on the last line of a terminal.
 
-        Yield a function of what is done, of the estimated total, if known, and of what is being
-        done, if that changes.
+        Yield a function that takes the number done, the estimated total, if it's known, and a new
+        description, if that changes.
         """
         # Elsewhere rich leaves lines behind.
         if not self.err.is_terminal:
@@ -224,7 +224,7 @@ class Output:
 
     @contextmanager
     def shares(self) -> Iterator[Callable[[str, float], None]]:
-        """Yield a function that shows what is being done, and how many percent of it are done."""
+        """Yield a function that shows what is being done, with a percentage."""
         with self.progress("") as progress:
             yield lambda doing, percent: progress(int(percent), 100, doing)
 
@@ -258,9 +258,10 @@ def safe_message(message: object) -> str:
 
 
 def safe_cell(value: object) -> object:
-    """Return a cell of CSV that no spreadsheet runs and no terminal obeys.
+    """Return a CSV cell that no spreadsheet runs as a formula and no terminal interprets.
 
-    What begins like a formula gets an apostrophe before it, as spreadsheets themselves write text.
+    A text that begins like a formula gets an apostrophe in front, which is how spreadsheets mark
+    text.
     """
     if not isinstance(value, str):
         return value
@@ -292,9 +293,9 @@ def target_file(
 
     It takes the place of `path` at the end, and is removed after an error.
 
-    If it is not whole then, its name ends in ".partial". If the name says so, what is written is
-    packed, unless it is already (`packs=False`). "-" is standard output. Raises ConfigurationError
-    if `path` appears meanwhile, unless `force` is given.
+    If it's incomplete at the end, its name ends in ".partial". If the name says so, the output is
+    compressed, unless it already is (`packs=False`). "-" is standard output. Raises
+    ConfigurationError if `path` appears meanwhile, unless `force` is given.
     """
     if str(path) == STANDARD:
         yield sys.stdout.buffer
@@ -322,7 +323,7 @@ def target_file(
 def write_rows(
     columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool
 ) -> None:
-    """Write rows of these columns as CSV if the name says so, else as JSON lines."""
+    """Write rows with these columns as CSV if the name says so, or else as JSON lines."""
     with (
         target_file(path, force=force) as out,
         io.TextIOWrapper(out, "utf-8", "replace", newline="") as text,

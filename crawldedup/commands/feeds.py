@@ -25,8 +25,8 @@ _MOST_GROWTH: Final = 1000
 
 
 class Fields(NamedTuple):
-    """The fields of an item that hold its URL, by "html" and "text" its source and its text, and
-    what a text is called.
+    """The fields of an item with its URL, its HTML ("html"), its text ("text") and the title of its
+    text.
     """
 
     url: str = "url"
@@ -46,7 +46,7 @@ ANY_FIELDS: Final = Fields()
 
 
 class NotUtf8Error(ValueError):
-    """Raised for an item whose bytes are not UTF-8. Letters that are replaced would be lost."""
+    """Raised for an item whose bytes aren't UTF-8. Replacing letters would lose them."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -58,8 +58,8 @@ class NotUtf8Error(ValueError):
 class FeedRow(NamedTuple):
     """One row of a feed.
 
-    `value` is a line of JSON, or the item itself, or an exception that says why there is none.
-    `raw` and `head` are those of `archives.Item`. An empty line has none of them.
+    `value` is a line of JSON, the item itself, or an exception that says why there is none. `raw`
+    and `head` are those of `archives.Item`. An empty line has neither.
     """
 
     value: Any = None
@@ -73,7 +73,7 @@ class FeedRow(NamedTuple):
 
 
 def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the lines of a file. Nothing is kept of a line that is too long."""
+    """Yield the lines of a file. A line that's too long is discarded."""
     for number, line in enumerate(_lines_of(file)):
         if len(line) >= MOST_BYTES:
             _skip_rest_of_line(line, file)
@@ -87,7 +87,7 @@ def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
 
 
 def _lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield lines; those that are too long come in pieces."""
+    """Yield lines. Lines that are too long come in pieces."""
     return iter(partial(file.readline, MOST_BYTES), b"")
 
 
@@ -100,7 +100,7 @@ def rows_of_csv(file: BinaryIO) -> Iterator[FeedRow]:
     """Yield the rows of a CSV file that begins with a header.
 
     Raises:
-        csv.Error: The file cannot be read any further.
+        csv.Error: The rest of the file can't be read.
     """
     csv.field_size_limit(MOST_BYTES)
     # A quoted cell may hold line ends, so several lines may make one row.
@@ -134,14 +134,13 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the members of JSON arrays, one array behind the other, with no more than one member in
-    memory.
+    """Yield the members of one or more JSON arrays, with only one member in memory.
 
-    A crawl that appends to its feed begins another array behind the first. What stands between
-    arrays or behind them is an item as well.
+    If a crawl appends to its feed, another array begins after the first. Anything between arrays or
+    after them is an item as well.
 
     Raises:
-        ValueError: The file begins with no array, or cannot be read any further.
+        ValueError: The file doesn't begin with an array, or the rest of it can't be read.
     """
     decoder = json.JSONDecoder()
     # Bytes that are not UTF-8 are written as they were read.
@@ -211,7 +210,7 @@ def rows_of_parquet(
 
     Raises:
         ConfigurationError: The table has none of the columns.
-        ValueError: The file cannot be read any further, or is larger than it has reason to be.
+        ValueError: The rest of the file can't be read, or the table is suspiciously large.
     """
     bytes_left = MOST_BYTES + _MOST_GROWTH * path.stat().st_size
     try:
@@ -236,7 +235,7 @@ def rows_of_parquet(
 
 
 def _columns_of(fields: Fields, names: list[str], path: Path) -> list[str]:
-    """Return those columns of the fields that a table has."""
+    """Return the columns for the fields that a table has."""
     field_names = [fields.url, *fields.content.values()]
     columns = [name for name in dict.fromkeys(field_names) if name in names]
     if columns and fields.title in names and fields.title not in columns:
@@ -255,7 +254,7 @@ def _size_of(value: dict[str, Any]) -> int:
 
 
 def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError:
-    """Return the page that the `value` of a row holds, or an error that says why it holds none."""
+    """Return the page in the `value` of a row, or an error that says why there is none."""
     try:
         item = _item_of(value)
     except NotUtf8Error as error:
@@ -283,7 +282,7 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
 
 
 def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
-    """Return what the text of an item is called, if that is a text. Raises NotUtf8Error."""
+    """Return the title of the text of an item, if the title is a text. Raises NotUtf8Error."""
     title = item.get(fields.title)
     if isinstance(title, bytes):
         title = decoded(title)
@@ -291,7 +290,7 @@ def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
 
 
 def _item_of(value: Any) -> Any:
-    """Return the item of a row. Raises ValueError and RecursionError for what is no JSON."""
+    """Return the item in a row. Raises ValueError and RecursionError if it isn't JSON."""
     if isinstance(value, Exception):
         raise value
     if isinstance(value, bytes):
@@ -308,7 +307,9 @@ def decoded(text: bytes) -> str:
 
 
 def _content_of(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
-    """Return the fields of an item that hold a text, by "html" and "text". Raises NotUtf8Error."""
+    """Return the fields of an item that contain a text, by "html" and "text". Raises
+    NotUtf8Error.
+    """
     content: dict[str, Any] = {}
     for kind, name in fields.content.items():
         text = item.get(name)

@@ -42,9 +42,8 @@ def item_of_file(path: Path) -> Item:
     """Return the page in a file of HTML or text, which may be compressed.
 
     Raises:
-        ConfigurationError: The name is that of files that are not read, or it cannot be
-            decompressed.
-        OSError: It cannot be read.
+        ConfigurationError: Files with this name aren't read, or it can't be decompressed.
+        OSError: It can't be read.
     """
     why = why_not_read(path.name)
     if why is not None:
@@ -71,13 +70,13 @@ def pages_below(
 ) -> list[Path]:
     """Return the HTML and text files below a folder, sorted.
 
-    They are known by their names. Others, such as `view.php?id=3`, count if they begin as HTML
-    does, unless their names are those of images, programs and the like.
+    They are recognized by their names. Other files, such as `view.php?id=3`, count if they begin
+    like HTML, unless they have the names of images, programs and the like.
 
     Args:
         folder: The folder.
-        on_error: Takes the errors of folders and files that cannot be looked at.
-        on_note: Takes a note that counts the other files by their suffixes.
+        on_error: Takes the errors of folders and files that can't be opened.
+        on_note: Takes a note that counts the other files by suffix.
     """
     paths: list[Path] = []
     others: Counter[str] = Counter()
@@ -119,6 +118,6 @@ def _is_page(path: Path) -> bool:
 
 
 def folder_without_pages(folder: Path) -> ConfigurationError:
-    """Return the error for a folder that holds no pages."""
+    """Return the error for a folder without pages."""
     suffixes = ", ".join(HTML_SUFFIXES + TEXT_SUFFIXES)
     return ConfigurationError(f"the folder {str(folder)!r} contains no pages: no {suffixes}")

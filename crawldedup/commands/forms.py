@@ -1,4 +1,4 @@
-"""Which files hold what, by their names."""
+"""Which format a file has, by its name."""
 
 import re
 from typing import Final
@@ -58,9 +58,9 @@ _PACKED_TABLE: Final = (
 
 
 def form_of(name: str) -> str | None:
-    """Return what a file holds, by its name:
+    """Return the format of a file by its name:
 
-    LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else, and for what is not read.
+    LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else, and for formats that aren't read.
     """
     form = _form_inside(name)
     packed = packed_suffix(name)
@@ -70,12 +70,12 @@ def form_of(name: str) -> str | None:
 
 
 def archive_packed_by(packing: str) -> str:
-    """Return the form of a web archive whose records are compressed in one way; "" is none."""
+    """Return the format of a web archive with this compression, or "" for none."""
     return f"packed as {packing}, {ARCHIVE}" if packing else ARCHIVE
 
 
 def packed_archive(name: str) -> str:
-    """Return the form of a web archive, by its name. A WACZ holds archives in gzip."""
+    """Return the format of a web archive by its name. A WACZ contains archives in gzip."""
     return archive_packed_by(GZIP if name.lower().endswith(".wacz") else packed_suffix(name))
 
 
@@ -85,17 +85,18 @@ def _form_inside(name: str) -> str | None:
 
 
 def why_not_read(name: str) -> str | None:
-    """Return why a file of this name is not read, and what to do; None if it is."""
+    """Return why a file with this name isn't read, and what to do; None if it's read."""
     if form_of(name) is None and (form := _form_inside(name)) is not None:
         return _PACKED_TABLE if form == PARQUET else _PACKED_ARCHIVE
     return _NOT_READ.get(suffix_of(name))
 
 
 def suffix_of(name: str) -> str:
-    """Return what a file name ends with, in lower case and without the end that tells how it is
-    compressed; "" if there is nothing like that.
+    """Return the suffix of a file name, in lower case and without the suffix for its compression;
+    "" if there is none.
 
-    Of "view.php?id=3" and "index.html.1", which crawlers save, it is what stands before.
+    For names such as "view.php?id=3" and "index.html.1", which crawlers use, it's the suffix before
+    that.
     """
     name = unpacked_name(name.partition("?")[0])
     if numbered := _NUMBERED.search(name):
@@ -105,15 +106,15 @@ def suffix_of(name: str) -> str:
 
 
 def is_text_name(name: str) -> bool:
-    """Return whether a file of this name holds a plain text."""
+    """Return whether a file with this name is plain text."""
     return suffix_of(name) in TEXT_SUFFIXES
 
 
 def may_be_page(name: str) -> bool:
-    """Return whether a file of this name may be a page, so that it is worth a look."""
+    """Return whether a file with this name may be a page, so that it's worth checking."""
     return suffix_of(name) not in _NEVER_PAGES and why_not_read(name) is None
 
 
 def is_page_name(name: str) -> bool:
-    """Return whether a file of this name holds a page of HTML, or a text."""
+    """Return whether a file with this name is HTML or a text."""
     return suffix_of(name) in HTML_SUFFIXES + TEXT_SUFFIXES

@@ -81,9 +81,10 @@ def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 @contextmanager
 def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[Deduplicator]:
-    """Yield a Deduplicator with the options that the index was made with, as far as it names them.
+    """Yield a Deduplicator with the options that the index was made with, as far as its profile
+    names them.
 
-    What is not known of them, such as the areas that were compared, is told.
+    Options that it doesn't name, such as the areas that were compared, are reported.
     """
     profile = require_index(dedup.options.store, dedup.options.namespace)
     parts = ProfileParts.of(profile)
@@ -230,8 +231,8 @@ def _estimate(candidate: Candidate) -> str:
 
 
 def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Show how alike two pages are, and how an index that knows the first decides: the store's, or
-    each of ten.
+    """Show how similar two pages are, and how an index that knows the first one would decide: the
+    index in the store, or each of ten.
     """
     pages = [single_source(name) for name in given.pages]
     if given.urls is not None:
@@ -328,7 +329,7 @@ def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:
 
 
 def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
-    """Show the figures of an index, whatever options it was made with."""
+    """Show the figures of an index, no matter which options it was made with."""
     require_existing(dedup)
     dedup.accept_profile()
     figures: dict[str, Any] = asdict(dedup.info())
@@ -360,7 +361,9 @@ def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def forget(
     dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output
 ) -> None:
-    """Remove pages by their URLs, identities and scope keys, whatever options made the index."""
+    """Remove pages by their URLs, identities and scope keys, no matter which options made the
+    index.
+    """
     require_existing(dedup)
     dedup.accept_profile()
     removed = sum(

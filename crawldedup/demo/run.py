@@ -1,4 +1,6 @@
-"""`crawldedup demo`: serve a site, crawl it, and compare what happened with the truth."""
+"""`crawldedup demo`: serve a site, crawl it, and compare the result with the manifest of
+the site.
+"""
 
 import json
 import os
@@ -48,11 +50,13 @@ class CrawlError(CrawlDedupError):
 
 @dataclass(slots=True)
 class Score:
-    """A crawl against the manifest of its site, which says what is a copy of what.
+    """The result of a crawl compared with the manifest of its site, which says what is a copy of
+    what.
 
-    `right` and `wrong` pages were dropped, as copies of a page of the same and of another content.
-    `missed` are copies that were kept. `kept` is the number of contents that were kept, and
-    `unscored` of pages that may be either.
+    `right` counts pages that were dropped for a page with the same content, and `wrong` lists pages
+    that were dropped for a page with different content. `missed` are copies that were kept. `kept`
+    is the number of pieces of content that were kept, and `unscored` the number of pages that may
+    be either.
     """
 
     right: int = 0
