@@ -1,4 +1,4 @@
-"""Mine rules: what do the URLs of copies differ in, and does it hold for all pages of their site?
+"""Mine rules: how do the URLs of copies differ, and is that true for all pages of their site?
 
 See Bar-Yossef, Keidar and Schonfeld, "Do not crawl in the DUST: different URLs with similar text"
 (2007). Pages that a rule takes for one and that are not copies count against it, and so do copies
@@ -57,12 +57,12 @@ Row = tuple[str, str, str | None, str | None, str | None, int | None]
 
 
 class Page(NamedTuple):
-    """A page as rules are weighed by it.
+    """A page, as evidence for rules.
 
-    Pages with one `content` are copies; `twin` is the original of a copy.
+    Pages with the same `content` are copies, and `twin` is the original of a copy.
 
-    `key` and `referer` are keys of addresses, or the second is `START` or `UNTOLD`. The content is
-    0 where it is not known: such a page may lead to others all the same.
+    `key` and `referer` are keys of addresses. `referer` can also be `START` or `UNTOLD`. The
+    content is 0 if it isn't known, but such a page may still lead to others.
     """
 
     address: Address
@@ -74,7 +74,7 @@ class Page(NamedTuple):
 
 
 def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
-    """Return the pages of a crawl, at most so many, from its responses in their order."""
+    """Return the pages of a crawl, up to a maximum number, from its responses in order."""
     pages: list[Page] = []
     contents: dict[int, int] = {}
     of_site: Counter[str] = Counter()
@@ -112,11 +112,11 @@ Lost = dict[int, tuple[Page, Page]]
 def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
     """Walk through a crawl again, fetching only the first page of each target.
 
-    The target of a denied link is None. Only the links of the journal count: one to each URL, the
-    first that was followed.
+    The target of a denied link is None. Only the links in the journal count, which has one link to
+    each URL: the first that was followed.
 
     Returns:
-        How many pages are fetched, and which contents are lost.
+        How many pages are fetched, and which content is lost.
     """
     aims = list(targets)
     keys = {page.key for page in pages}
@@ -152,8 +152,8 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
-    """Return the rules by which a crawl reaches all contents, the most supported first, without the
-    withdrawn.
+    """Return the rules with which a crawl reaches all content, without withdrawn rules. The best
+    supported rule comes first.
     """
     wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
     site, of_sites = cache(site_of), defaultdict[str, list[Page]](list)
@@ -186,8 +186,8 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
 
 
 def _between(one: Address, other: Address) -> Iterator[_Change]:
-    """Yield the rules that make one address of another, if they differ in one respect; words and
-    lengths tell which.
+    """Yield the rules that turn one address into the other, if the two differ in one respect. Words
+    and lengths say which one is better.
     """
     is_alike = [part == other_part for part, other_part in zip(one, other, strict=True)]
     if is_alike == [True, True, False]:
@@ -200,8 +200,8 @@ def _between(one: Address, other: Address) -> Iterator[_Change]:
 
 
 def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
-    """Return the worse of two parts of URLs, and the better one, as which `nothing` counts: it
-    cannot be found.
+    """Return the worse of two parts of URLs, and the better one. `nothing` counts as better,
+    because it can't be found.
     """
     better, worse = sorted(
         (one, other), key=lambda part: (part != nothing, bool(_VIEW.search(part)), len(part), part)
@@ -238,7 +238,7 @@ def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return how many parts two sequences have in common at their beginning."""
+    """Return how many parts two sequences have in common at the beginning."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
 
@@ -262,8 +262,8 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Pages that a rule takes for one, by their `orders`; `kept` is the one at the `target`, or
-    else the first.
+    """Pages that a rule treats as one, by their `orders`. `kept` is the page at the `target`, or
+    else the first page.
     """
 
     target: Address
@@ -280,8 +280,8 @@ class _Group:
 
 
 class _Site:
-    """The pages of a site, and those that it leads to, with the addresses that the accepted rules
-    leave.
+    """The pages of a site, and the pages that they lead to, with the addresses after the accepted
+    rules.
     """
 
     def __init__(
@@ -296,8 +296,8 @@ class _Site:
         self._keys = [page.key for page in pages]
 
     def mined(self) -> list[Rule]:
-        """Return the rules, in rounds: a print view with a session id differs from the article in
-        two respects.
+        """Return the rules, found in rounds, because a print view with a session ID differs from
+        the article in two respects.
         """
         for _ in range(3):
             if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
@@ -305,8 +305,8 @@ class _Site:
         return [*self._rules.values()]
 
     def _candidates(self) -> list[Rule]:
-        """Return candidates for which enough copies speak: of each host those with the most, the
-        simplest first.
+        """Return the candidates that enough copies support: for each host, those with the most
+        support, the simplest first.
         """
         votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
         recent: dict[int, deque[Address]] = {}
@@ -336,7 +336,7 @@ class _Site:
     def _accepts(self, candidate: Rule) -> bool:
         """Accept a candidate where it holds.
 
-        Return False if too little speaks for it, or contents would be lost.
+        Return False if it has too little support, or if content would be lost.
         """
         groups = self._groups(candidate)
         rule = self._held(candidate, groups)
@@ -408,8 +408,8 @@ class _Site:
         return groups
 
     def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
-        """Return a rule with what speaks for and against it where it holds, or None if too little
-        speaks for it.
+        """Return a rule with the evidence for and against it in the folders where it holds, or None
+        if it has too little support.
         """
         folders: defaultdict[str, list[_Group]] = defaultdict(list)
         for group in dict.fromkeys(groups.values()):
@@ -443,8 +443,8 @@ class _Site:
         )
 
     def _lost(self, rule: Rule, groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
-        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it
-        leaves out there.
+        """Return the pages with content that a crawl with this rule added doesn't reach, and what
+        it leaves out there.
         """
         rewritten = map(rule.rewritten, self._addresses)
         targets = (
@@ -462,8 +462,8 @@ class _Site:
 
 
 def _copies_in(groups: Iterable[_Group]) -> int:
-    """Return how many copies of a folder speak for a rule; 0 if they are too few beside what speaks
-    against it.
+    """Return how many copies in a folder support a rule, or 0 if they are too few compared with the
+    evidence against it.
     """
     copies = sum(group.copies for group in groups if not group.contrary)
     against = sum(len(group.orders) for group in groups if group.contrary)
