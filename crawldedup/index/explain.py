@@ -46,7 +46,7 @@ _KEYS: Final = [Key(bytes([number] * 16)) for number in range(INDEXES)]
 
 
 class Flip(NamedTuple):
-    """Holds a search bit that differs, and how probable that was."""
+    """A search bit that differs, and how probable that was."""
 
     bit: int  #: The place of the bit, from 0 to 63.
     probability: float  #: From 0 to 1; a small number is a surprise.
@@ -54,7 +54,7 @@ class Flip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Describes a remembered page that was compared."""
+    """A remembered page that was compared."""
 
     match: Match  #: The remembered page, and how similar it is.
     cost: int  #: The sum of the costs of the verify bits that differ, from 0.
@@ -75,7 +75,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Tells the verdict that a crawl would give a page now, and why."""
+    """The verdict that a crawl would give a page now, and the reasons."""
 
     verdict: Verdict  #: The verdict.
     text: str | None  #: The text that is compared; None for a page that is given as a fingerprint.
@@ -104,7 +104,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Tells how alike two pages are, and what a crawl would make of the second one."""
+    """How similar two pages are, and what a crawl would do with the second one."""
 
     #: The verdict on the second page, of a crawl that has seen the first page alone.
     verdict: Verdict
@@ -138,7 +138,7 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
     Args:
         judge: Takes pages through the index.
         index: The index.
-        page: The page, which is not to be remembered.
+        page: The page, which must not be remembered.
 
     Raises:
         CrawlDedupError: The page cannot be read, or the store cannot answer.
@@ -169,10 +169,10 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
 
 
 def _ignored_kinds(hosts: HostKnowledge, url: str, marks: bytes) -> frozenset[str]:
-    """Return the kinds of marks that are ignored where a page stands: they come and go.
+    """Return the kinds of marks that are ignored in the folder of a page, because they come and go.
 
     Args:
-        hosts: What is known of hosts.
+        hosts: What is known about hosts.
         url: The URL of the page.
         marks: The packed marks of its content.
     """
@@ -191,7 +191,7 @@ def _ignored_kinds(hosts: HostKnowledge, url: str, marks: bytes) -> frozenset[st
 
 
 def _marks_in_words(marks: ShownMarks | None, quiet: frozenset[str]) -> tuple[str, ...]:
-    """Return the marks of a page, one a line, and say which are ignored where it stands."""
+    """Return the marks of a page, one per line, and say which are ignored in its folder."""
     if marks is None:
         return ()
     kept = marks.without(quiet).lines()
@@ -200,7 +200,7 @@ def _marks_in_words(marks: ShownMarks | None, quiet: frozenset[str]) -> tuple[st
 
 
 def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanation:
-    """Explain what the records mean that a search has found for a page.
+    """Explain the records that a search has found for a page.
 
     The text and the marks of the page, and the number of pages in the index, are left out.
     """
@@ -236,7 +236,7 @@ def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanat
 
 
 def _judged_by(candidate: Candidate, limit: int, limit_of_siblings: int) -> Candidate:
-    """Say whether a candidate is within the limit; siblings are no part of a crowd."""
+    """Say whether a candidate is within the limit. Siblings aren't part of a crowd."""
     if candidate.sibling is not None:
         limit = limit_of_siblings
     return replace(candidate, accepted=candidate.cost <= limit)
@@ -245,9 +245,10 @@ def _judged_by(candidate: Candidate, limit: int, limit_of_siblings: int) -> Cand
 def _nearest(
     records: Sequence[Record], candidates: Sequence[Candidate], bounds: Crowd
 ) -> Record | None:
-    """Return the nearest record that is worth telling; None if there is none.
+    """Return the nearest record that's worth reporting, or None if there is none.
 
-    Within reach, siblings are passed over; beyond, nobody asks whether a record is one.
+    Siblings within reach are passed over. Beyond that, it doesn't matter whether a record is a
+    sibling.
     """
     for record, candidate in zip(records, candidates, strict=True):
         is_sibling = candidate.cost <= bounds.reach and candidate.sibling is not None
@@ -265,7 +266,7 @@ def _candidate(
         fingerprint: The fingerprint that was made of the page.
         query: The query about the page.
         record: The record.
-        similarity: The similarity from which on the query asks for pages.
+        similarity: The lowest similarity of the pages that the query asks for.
     """
     sibling = _sibling_by(query, record)
     match = replace(match_of(fingerprint, query, record), sibling=sibling)
@@ -299,13 +300,15 @@ def _candidate(
 
 
 def _sibling_by(query: Query, record: Record) -> str | None:
-    """Return the kind of mark by which a record is a sibling of the page; None for a copy."""
+    """Return the kind of mark that makes a record a sibling of the page, or None for a copy."""
     found = query.conflict_with(record.marks)
     return None if found is Conflict.NONE else found.name.lower()
 
 
 def _probe_that_meets(record: Record, query: Query) -> int | None:
-    """Return the number of the first probe that meets a record, from 1; None if none does."""
+    """Return the number of the first probe that finds a record, starting at 1; None if none
+    does.
+    """
     plan = query.plan
     key_of_table = np.array([table.key(record.search) for table in TABLES], np.uint64)
     keys = key_of_table.take(plan.tables)
@@ -432,7 +435,7 @@ class _Pair:
         self._parameters = [kept_apart(parameters, page.url, apart) for page in self._pages]
 
     def _content_of(self, page: Page, hosts: HostKnowledge) -> PageContent:
-        """Return the content of a page. The error for one that cannot be read names the page."""
+        """Return the content of a page. If it can't be read, the error names the page."""
         try:
             return self._reader.content(page, hosts.known_at(page.url), self._key)
         except PageError as error:
@@ -495,5 +498,5 @@ class _Pair:
 
 
 def _no_text(_: PageName) -> bytes:
-    """Look up no text: the difference is told by `Comparison.changes`."""
+    """Look up no text, because `Comparison.changes` has the difference."""
     return b""

@@ -41,7 +41,7 @@ _SHOWN_MEMBERS: Final = 10
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Scan what is given, by the options of `dedup`, which stays empty.
+    """Scan the given sources with the options of `dedup`, which stays empty.
 
     Raises ConfigurationError and OSError.
     """
@@ -93,8 +93,8 @@ def _check(given: Namespace) -> None:
 
 @contextmanager
 def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator[ScanFolder]:
-    """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or
-    a temporary one.
+    """Yield the folder of --work, which is kept, or one next to --output, which survives an error,
+    or a temporary one.
     """
     names = ("similarity", "recall", "scope", "min_words", "distinguish_params", "ignore_marks")
     # What a scan must have in common with the one that it goes on with.
@@ -128,7 +128,7 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
 
 
 def version_of_files(names: Iterable[str]) -> str:
-    """Return what tells files, and the pages in folders, from changed ones."""
+    """Return values that show whether files, or the pages in folders, have changed."""
     paths = map(Path, names)
     below = (pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths)
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
@@ -176,7 +176,7 @@ class Results:
 
     @property
     def is_failure(self) -> bool:
-        """Whether nothing could be read. What an earlier scan has written stays then."""
+        """Whether nothing could be read. In that case, the output of an earlier scan stays."""
         return not self.step.pages and self.step.place[-1] > 0
 
     def url(self, page: int) -> str:
@@ -186,7 +186,7 @@ class Results:
         return bool(self.duplicates.original[page] == page)
 
     def row(self, page: int) -> dict[str, Any]:
-        """Return what a page is, by the names of the columns."""
+        """Return what a page is, by column name."""
         url, original = self.url(page), int(self.duplicates.original[page])
         if self.is_kept(page):
             kind = Kind.THIN if self.pages.thin[page] else Kind.NEW
@@ -201,8 +201,8 @@ class Results:
         }
 
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the kept page of each cluster and its duplicates, largest clusters first, at most
-        so many.
+        """Yield the page that's kept in each cluster and its duplicates, up to a maximum number.
+        The largest clusters come first.
         """
         duplicates = np.flatnonzero(~self.duplicates.kept)
         by_original = duplicates[self.duplicates.original[duplicates].argsort(kind="stable")]
@@ -231,7 +231,7 @@ class Results:
         }
 
     def write(self, path: Path, progress: Progress, *, force: bool) -> None:
-        """Write what each page is, or a report of a crawl that met these.
+        """Write what each page is, or a report as of a crawl of these pages.
 
         Raises ConfigurationError and OSError.
         """

@@ -1,4 +1,4 @@
-"""Who may send a request: by its token, its Host, and the page that made a browser send it."""
+"""Who may send a request, by its token, its Host, and the page that made a browser send it."""
 
 import base64
 import contextlib
@@ -15,14 +15,14 @@ _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 
 
 class Doorkeeper:
-    """Refuses requests that nobody may send, or that this client may not send."""
+    """Refuses requests that are never allowed, or not allowed for this client."""
 
     def __init__(self, tokens: Tokens, own_host: str) -> None:
         self._tokens = tokens
         self._own_host = own_host
 
     def check(self, scope: Scope, headers: Mapping[bytes, bytes], route: Route) -> None:
-        """Raise ProblemError for a request that is to be refused before its body is read."""
+        """Raise ProblemError for a request that has to be refused before its body is read."""
         if b"content-length" in headers and b"transfer-encoding" in headers:
             # A proxy that goes by the length would take the rest for the next request.
             detail = "give either Content-Length or Transfer-Encoding, not both"
@@ -53,7 +53,7 @@ class Doorkeeper:
 
 
 def _token_in(authorization: bytes) -> bytes:
-    """Return the token that a request sends; an empty one never fits."""
+    """Return the token of a request. An empty one never matches."""
     kind, _, token = authorization.partition(b" ")
     if kind.lower() == b"bearer":
         return token.strip()
@@ -70,7 +70,9 @@ def _token_in(authorization: bytes) -> bytes:
 
 
 def require_own_host(host: bytes, own: str) -> None:
-    """Raise ProblemError for a request to a name that anyone could have given this machine."""
+    """Raise ProblemError for a request to a host name that anyone could have pointed at this
+    machine.
+    """
     with contextlib.suppress(ValueError):
         name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
         if not host or name == own.lower() or is_this_machine(name):

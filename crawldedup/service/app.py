@@ -1,4 +1,6 @@
-"""One process of the service: what uvicorn calls, and the edge that each request passes."""
+"""One process of the service: the application that uvicorn calls, and the checks that each request
+passes.
+"""
 
 import asyncio
 import json
@@ -49,8 +51,8 @@ def make_app() -> "Edge":
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
-    """End this worker as a signal does when its parent was killed, even while this one started:
-    nobody else would.
+    """End this worker as a signal would if its parent was killed, even while it's starting, because
+    nothing else would end it.
     """
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
@@ -74,8 +76,8 @@ _ELSEWHERE: Final = Route("other", _nothing, methods=())
 
 
 class Edge:
-    """One process: asks for a token, keeps other sites' pages out, bounds bodies, answers requests,
-    and logs.
+    """One process, which requires a token, keeps out pages of other sites, limits bodies, answers
+    requests, and logs.
     """
 
     def __init__(
@@ -127,7 +129,9 @@ class Edge:
     async def _answer(
         self, route: Route, scope: Scope, receive: Receive, body: bytearray
     ) -> Answer:
-        """Check a request, take its body, and answer it. Raises what goes wrong."""
+        """Check a request, receive its body, and answer it. Raises the error if something goes
+        wrong.
+        """
         headers = dict(scope["headers"])
         try:
             self._doorkeeper.check(scope, headers, route)
@@ -165,9 +169,9 @@ class Edge:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _take(self, receive: Receive, declared: bytes, body: bytearray) -> None:
-        """Take the body of a request as it comes.
+        """Receive the body of a request.
 
-        Raises ProblemError for one too large, too slow or too many.
+        Raises ProblemError if it's too large or too slow, or if there are too many.
         """
         seconds, has_end = self._settings.client_seconds, declared.isdigit()
         self._check_size(int(declared) if has_end else 0, ends=True)
@@ -190,7 +194,7 @@ class Edge:
             raise ProblemError("too-slow", 408, detail, headers=CLOSE) from None
 
     async def _unpack(self, body: bytearray, coding: str) -> None:
-        """Put what a compressed body holds in its place. Raises ProblemError."""
+        """Replace a compressed body with its content. Raises ProblemError."""
         packed, most = bytes(body), self._settings.max_body
         if len(packed) <= _PACKED_HERE:
             content = unpacked(packed, coding, most)
@@ -214,7 +218,9 @@ class Edge:
 
 
 def _has_known_end(headers: Mapping[bytes, bytes]) -> bool:
-    """Return whether a request says how long its body is, and is not too long to be dropped."""
+    """Return whether a request says how long its body is, and the body isn't too long to be
+    discarded.
+    """
     length = headers.get(b"content-length", b"")
     if b"transfer-encoding" in headers or not length.isdigit():
         return False
@@ -224,7 +230,7 @@ def _has_known_end(headers: Mapping[bytes, bytes]) -> bool:
 def _log_request(
     scope: Scope, route: Route, status: int, seconds: float, problem: str | None
 ) -> None:
-    """Log a request that was answered; who asks for health is logged for debugging alone."""
+    """Log a request that was answered. Health checks are only logged at DEBUG."""
     level = logging.INFO
     if route.is_open:
         level = logging.DEBUG

@@ -1,4 +1,4 @@
-"""Undo the compression of request bodies, within the bound that plain bodies have."""
+"""Decompress request bodies, within the limit for plain bodies."""
 
 import zlib
 from collections.abc import Callable, Iterable
@@ -16,10 +16,10 @@ _LARGEST_WINDOW_LOG: Final = 23
 
 
 def coding_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return how the body of a request is compressed; "" if it is not.
+    """Return how the body of a request is compressed, or "" if it isn't.
 
     Raises:
-        ProblemError: In a way that the service does not take, or in several.
+        ProblemError: The compression isn't supported, or there are several.
     """
     values = [value for name, value in headers if name == b"content-encoding"]
     coding = b",".join(values).decode("latin-1").strip().lower()
@@ -35,10 +35,10 @@ def coding_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def unpacked(body: bytes, coding: str, most: int) -> bytes:
-    """Return what a compressed body holds. Its work and its memory are bounded by `most` bytes.
+    """Return the content of a compressed body. Work and memory are limited to `most` bytes.
 
     Raises:
-        ProblemError: It holds more, it is damaged or cut off, or this Python cannot decompress it.
+        ProblemError: It contains more, it's damaged or cut off, or this Python can't decompress it.
     """
     new_unpacker = _UNPACKERS[coding]()
     content = bytearray()
@@ -62,7 +62,7 @@ def unpacked(body: bytes, coding: str, most: int) -> bytes:
 
 
 def too_large(most: int, *, closes: bool = False) -> ProblemError:
-    """Return the problem for a body of more bytes than `most`, as it came or decompressed."""
+    """Return the problem for a body of more than `most` bytes, as received or decompressed."""
     detail = (
         f"the body can have up to {most:,} bytes, also when decompressed: send less, or set "
         "--max-body higher"

@@ -54,7 +54,7 @@ _level: Final = checks.one_of("debug", "info", "warning")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings(Options):
-    """The options of an index, and what else `crawldedup serve` takes."""
+    """The options of an index, and the other options of `crawldedup serve`."""
 
     host: str = _argument("127.0.0.1", checks.string, "the address to listen on")
     port: int = _argument(8300, checks.whole(1, 65535), "the port to listen on")
@@ -92,7 +92,7 @@ class ServiceSettings(Options):
 
     @property
     def tokens(self) -> Tokens:
-        """The tokens of which clients must send one. Raises ConfigurationError."""
+        """The tokens, one of which clients have to send. Raises ConfigurationError."""
         return tokens_from(self.token_file, self.read_token_file)
 
 
@@ -226,7 +226,7 @@ def log_to_stderr(level: str) -> None:
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a name or an address means this machine to everyone."""
+    """Return whether a name or an address always stands for this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -234,8 +234,8 @@ def is_this_machine(host: str) -> bool:
 
 
 def _check(settings: ServiceSettings) -> None:
-    """Raise ConfigurationError for settings that do not go together, or an address that cannot be
-    listened on.
+    """Raise ConfigurationError for settings that don't go together, or for an address that can't be
+    used.
     """
     from crawldedup.stores.registry import is_persistent
 

@@ -25,7 +25,7 @@ from uvicorn.server import ServerState
 Header = tuple[bytes, bytes]
 
 LAST_SECONDS: Final = 3.0
-"""For how long a service that ends waits for one more request of a connection."""
+"""How long a service that is ending waits for one more request on a connection."""
 
 _LINGER_SECONDS: Final = 2.0  # for which the rest of a body is taken before a connection ends
 
@@ -50,7 +50,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def announce_end(server_state: ServerState) -> None:
-    """Let every answer of this process say from now on that its connection ends."""
+    """From now on, let every answer of this process say that its connection ends."""
     if _CLOSE not in server_state.default_headers:
         server_state.default_headers = [*server_state.default_headers, _CLOSE]
 
@@ -122,9 +122,9 @@ class _Request:
 
 
 def simple_request(head: bytes) -> _Request | None:
-    """Return the request with this head; None if it is not of the form that is read here.
+    """Return the request with this head, or None if it doesn't have the form that is read here.
 
-    A head that leaves any doubt about where the request ends is not of that form.
+    A head that leaves any doubt about where the request ends doesn't have that form.
     """
     parts = _HEAD.fullmatch(head)
     if parts is None:
@@ -216,7 +216,7 @@ class Connection(asyncio.Protocol):
             self._begin(data)
 
     def resume_reading(self) -> None:
-        """Take more of a body, if there is more of it and the client was stopped."""
+        """Receive more of a body, if there is more and the client was paused."""
         if not self._early:
             self._transport.resume_reading()
 
@@ -249,7 +249,7 @@ class Connection(asyncio.Protocol):
     def _close_after_body(self) -> None:
         """Close the connection once the client has sent its request.
 
-        If it were closed earlier, the client would get an error in place of the answer.
+        If it were closed earlier, the client would get an error instead of the answer.
         """
         self._is_over = True
         if not self._body_left:
@@ -313,7 +313,7 @@ class Connection(asyncio.Protocol):
             self.data_received(data)
 
     def _hand_over(self, data: bytes) -> None:
-        """Have h11 read this request, and all that follow."""
+        """Let h11 read this request and all that follow."""
         self._forget()
         successor = _H11Connection(
             config=self._config,
@@ -345,7 +345,9 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _end_after_silence(self) -> None:
-        """Close the connection if the client has been silent for long, and look again if not."""
+        """Close the connection if the client has been silent for a long time, or check
+        again later.
+        """
         silence = self._loop.time() - self._idle_since
         left = self._config.timeout_keep_alive - silence
         if self._exchange is not None:
@@ -357,7 +359,7 @@ class Connection(asyncio.Protocol):
 
 
 class _Exchange:
-    """A request and its answer, as ASGI has them."""
+    """A request and its answer, in ASGI terms."""
 
     __slots__ = (
         "_body",
@@ -382,7 +384,7 @@ class _Exchange:
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes of the body that arrived and were not taken."""
+        """The bytes of the body that have arrived but weren't taken yet."""
         return len(self._body)
 
     def take(self, body: bytes, *, is_last: bool) -> None:
@@ -393,13 +395,13 @@ class _Exchange:
             self._event.set()
 
     def disconnect(self) -> None:
-        """Say that the client has left."""
+        """Note that the client has left."""
         self._is_connected = False
         if self._event is not None:
             self._event.set()
 
     async def run(self, app: Any) -> None:
-        """Have the application answer."""
+        """Let the application answer."""
         try:
             await app(self._scope, self._receive, self._send)
         except Exception:
@@ -419,7 +421,7 @@ class _Exchange:
         return {"type": "http.request", "body": body, "more_body": self._has_more}
 
     async def _send(self, message: dict[str, Any]) -> None:
-        """Send the answer, which is in one part, once it is whole."""
+        """Send the answer, which is in one part, once it's complete."""
         if message["type"] == "http.response.start":
             self._start = message
         elif self._start is not None and self._is_connected:

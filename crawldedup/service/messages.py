@@ -1,4 +1,4 @@
-"""What clients send: the types of request bodies, and how a body is decoded and checked."""
+"""The types of request bodies, and how a body is decoded and checked."""
 
 import codecs
 import re
@@ -37,8 +37,8 @@ Url = Annotated[
 class SentFullFingerprint(TypedDict, total=False):
     """A fingerprint in the form that `wire.plain` gives it.
 
-    Each value has a type, so that whatever else stands in a body is refused while it is decoded,
-    before it takes any time or memory.
+    Each value has a type, so that anything else in a body is refused while it's decoded, before it
+    takes any time or memory.
     """
 
     search: str
@@ -57,7 +57,7 @@ class SentFullFingerprint(TypedDict, total=False):
 
 
 class SentFingerprint(SentFullFingerprint, total=False):
-    """A fingerprint in the form that `wire.plain` gives it, which may hold another one."""
+    """A fingerprint in the form that `wire.plain` gives it, which may contain another one."""
 
     full: SentFullFingerprint | None  # type: ignore[misc]
 
@@ -98,7 +98,7 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
         """Return the URL or the fingerprint.
 
         Raises:
-            ConfigurationError: Not exactly one of the two was sent, or the fingerprint is invalid.
+            ConfigurationError: Neither or both of the two were sent, or the fingerprint is invalid.
         """
         if bool(self.url) == bool(self.fingerprint):
             raise ConfigurationError("the body must have one of url and fingerprint")
@@ -203,14 +203,14 @@ PAGE_TYPES: Final = (SentPage, CheckedPage)
 
 
 class Pair(Struct, forbid_unknown_fields=True):
-    """Two pages to compare, whose URLs may be left out."""
+    """Two pages to compare. Their URLs can be left out."""
 
     first: SentPage
     second: SentPage
 
 
 Extras = frozenset[str]
-"""What a client wants besides the verdict: "text", or nothing."""
+"""What a client requests besides the verdict: "text", or nothing."""
 
 
 def query_of(scope: Scope) -> dict[str, str]:
@@ -219,10 +219,10 @@ def query_of(scope: Scope) -> dict[str, str]:
 
 
 def extras_in(value: str | None) -> Extras:
-    """Return what `with` asks for in the query of a request.
+    """Return what `with` requests in the query of a request.
 
     Raises:
-        ConfigurationError: There is no such thing.
+        ConfigurationError: It can't be requested.
     """
     if value is None:
         return frozenset()
@@ -232,14 +232,14 @@ def extras_in(value: str | None) -> Extras:
 
 
 def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> T:
-    """Return the value that a request sends, of one of the types above.
+    """Return the value in a request, in one of the types above.
 
-    A page may be sent in JSON, or as it is, in HTML or plain text. Its names are in the `query`
-    then.
+    A page can be sent as JSON, or as HTML or plain text. In that case, its URL and the like are in
+    the `query`.
 
     Raises:
-        ConfigurationError: The body cannot be decoded, or is not of the type.
-        ProblemError: The service does not take this media type.
+        ConfigurationError: The body can't be decoded, or isn't of the type.
+        ProblemError: The service doesn't accept this media type.
     """
     headers = dict(scope["headers"])
     content_type = headers.get(b"content-type", JSON.encode()).decode("latin-1")
@@ -272,7 +272,7 @@ def converted(value: Any, kind: type[T]) -> T:
     """Return a decoded value as one of the types above.
 
     Raises:
-        ConfigurationError: It is not of the type. The message names the field.
+        ConfigurationError: It isn't of the type. The message names the field.
     """
     try:
         return convert(value, kind)
@@ -281,7 +281,7 @@ def converted(value: Any, kind: type[T]) -> T:
 
 
 def _refused(error: Exception) -> ConfigurationError:
-    """Return the error for a value that is not of its type."""
+    """Return the error for a value that isn't of its type."""
     unknown = _UNKNOWN.search(str(error))
     hint = did_you_mean(unknown[1], SentPage.__struct_fields__) if unknown else ""
     return ConfigurationError(f"{str(error)[:300]}{hint}")

@@ -1,8 +1,8 @@
 """The OpenAPI document of the service.
 
-Schemas are made from the types of what is sent and answered. `openapi.json` holds the rest: the
-frame of the document, examples, and descriptions of the fields of answers. Descriptions of what is
-sent stand at the fields themselves.
+Schemas are made from the types of requests and answers. `openapi.json` holds the rest: the frame of
+the document, examples, and descriptions of the fields of answers. The descriptions of request
+fields are with the fields themselves.
 """
 
 import inspect
@@ -191,7 +191,7 @@ def _leave_out_fingerprints(schemas: dict[str, Schema]) -> None:
 
 
 def _schemas_of_properties(answer_type: type) -> dict[str, Schema]:
-    """Return the schemas of what a type derives from its fields."""
+    """Return the schemas of the properties of a type."""
     return {
         name: msgspec.json.schema(get_type_hints(value.fget)["return"])
         for name, value in vars(answer_type).items()

@@ -15,7 +15,7 @@ from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
 
 class Refusal(NamedTuple):
-    """How errors of one kind are shown to clients."""
+    """How one kind of error is shown to clients."""
 
     error: type[Exception]
     word: str
@@ -40,11 +40,11 @@ _UNFORESEEN_DETAIL: Final = (
 _log: Final = logging.getLogger(__name__)
 
 CLOSE: Final = {"connection": "close"}
-"""The header with which a connection ends, because the rest of a request is not read from it."""
+"""The header for closing a connection, because the rest of the request isn't read."""
 
 
 class Problem(Struct, frozen=True, omit_defaults=True):
-    """A refusal, as it is sent."""
+    """A refusal in the form in which it's sent."""
 
     type: Annotated[str, Meta(description="`urn:crawldedup:` and a stable word.")]
     title: Annotated[str, Meta(description="The phrase of the status.")]
@@ -70,7 +70,7 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 class ProblemError(CrawlDedupError):
     """A request that is refused with a problem.
 
-    `word` is a stable one, and `more` are further fields of `Problem`.
+    `word` is a stable word, and `more` are additional fields of `Problem`.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ProblemError(CrawlDedupError):
 def problem_of(error: Exception) -> ProblemError:
     """Return the problem to send for an error.
 
-    Also counts the failure, and logs errors that nobody foresaw.
+    Also counts the failure, and logs unexpected errors.
     """
     if isinstance(error, ProblemError):
         return error

@@ -52,7 +52,7 @@ _MOST_BROADCAST_PAIRS: Final = 1_000_000
 
 
 class SparkOptionValues(TypedDict, total=False):
-    """The options that apply to a DataFrame, by keyword: those that say what is compared, and how.
+    """The options that apply to a DataFrame, by keyword: options for what is compared, and how.
 
     `Options` describes and checks them.
     """
@@ -413,7 +413,7 @@ def compared(pages: DataFrame, pairs: DataFrame, goal: Goal, wanted: str) -> Dat
 def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataFrame:
     """Return duplicates, `later`, each with the page that is kept, `earlier`.
 
-    If a decision wants further pairs, they are compared as well.
+    If a decision needs more pairs, they are compared as well.
     """
     measured = checkpointed(compared(pages, pairs, goal, "near"))
     for presumes in [True] * engine.ROUNDS + [False]:
@@ -440,7 +440,7 @@ def _with_marks(pages: DataFrame, pairs: DataFrame) -> DataFrame:
 def among(pages: DataFrame, wanted: DataFrame, how: str = "left_semi") -> DataFrame:
     """Return the pages whose `number` is among those wanted, or with `left_anti` the others.
 
-    `wanted` is checkpointed. If its numbers are few enough, other pages are not shuffled.
+    `wanted` is checkpointed. If it has few enough numbers, other pages aren't shuffled.
     """
     return pages.join(_hinted(wanted), "number", how)
 
