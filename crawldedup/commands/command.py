@@ -116,7 +116,7 @@ def checked_options(
 
 
 def _store_of_environment() -> tuple[str, str]:
-    """Return the URL of the store that the environment names, and the variable that does."""
+    """Return the URL of the store from the environment, and the variable that has it."""
     # A variable that is set to nothing is not set, as in compose files with "${VARIABLE:-}".
     url, file = os.environ.get(STORE_VARIABLE), os.environ.get(STORE_FILE_VARIABLE)
     if url or not file:
@@ -291,7 +291,7 @@ def target_file(
 ) -> Iterator[BinaryIO]:
     """Yield a file to write.
 
-    It takes the place of `path` at the end, and is removed after an error.
+    At the end, it replaces `path`, and after an error, it's removed.
 
     If it's incomplete at the end, its name ends in ".partial". If the name says so, the output is
     compressed, unless it already is (`packs=False`). "-" is standard output. Raises

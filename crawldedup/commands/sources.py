@@ -183,7 +183,7 @@ def single_source(name: str) -> Page:
 
 
 def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
-    """Return the pages, or one page under another URL.
+    """Return the pages, or a single page under another URL.
 
     Raises ConfigurationError if there are several pages for a URL.
     """

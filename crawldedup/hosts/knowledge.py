@@ -1,5 +1,5 @@
-"""What is known about hosts. It's It's gathered from the pages of a crawl, and shared through its
-index.
+"""What is known about hosts. It's gathered from the pages of a crawl, and shared through
+its index.
 """
 
 import logging
