@@ -294,7 +294,7 @@ PROBLEM = "application/problem+json"
         (
             {"url": "u", "fingerprint": {**FINGERPRINT, "search_weights": NAN}},
             400,
-            "no Fingerprint",
+            "cannot be a Fingerprint",
         ),
         ({"url": "u", "html": "<p>" * 300_000}, 422, "tags"),
     ],
