@@ -14,7 +14,7 @@ _OTHER_VERSION: Final = "it was made by another version of crawldedup"
 
 @dataclass(frozen=True, slots=True)
 class ProfileParts:
-    """What a profile names.
+    """The parts of a profile.
 
     `content` is a digest of the areas of pages that are compared, or "". `texts`, `bits` and
     `tables` belong to a version of this package.
@@ -41,8 +41,8 @@ class ProfileParts:
 
 
 def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
-    """Return what differs between the profile of an index and a program's own: in words, by the
-    option, or by "version". Keys of indexes do not count.
+    """Return the differences between the profile of an index and that of a program in words, by
+    option or by "version". Keys of indexes don't count.
     """
     index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
     if index is None or own is None:
@@ -64,7 +64,7 @@ def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
 
 
 def is_readable(index_profile: str, own_profile: str) -> bool:
-    """Return whether the records of an index have the form that this program knows."""
+    """Return whether the records of an index have a form that this program can read."""
     index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
     if index is None or own is None:
         return False

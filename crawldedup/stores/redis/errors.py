@@ -55,7 +55,7 @@ _NOT_OURS: Final = (
 
 
 class Translation(NamedTuple):
-    """Which errors of the client become which error of ours."""
+    """Which errors of the client become which of our errors."""
 
     kinds: type[Exception] | tuple[type[Exception], ...]
     pattern: str  # found in the client's message

@@ -100,7 +100,7 @@ class RedisStore:
     def _try(self, calls: Sequence[Call]) -> list[Any]:
         """Return the replies to calls in their order, with errors in place of missing replies.
 
-        If the server has lost the index, it is begun again.
+        If the server has lost the index, a new one is started.
         """
         replies = self._connection.send(calls)
         lost = [place for place, reply in enumerate(replies) if is_lost(reply)]
@@ -407,9 +407,9 @@ class RedisStore:
             self.open()
 
     def _remove_epochs(self, epochs: Mapping[str, int]) -> None:
-        """Remove the keys behind each prefix that are of its epoch or of an earlier one.
+        """Remove the keys of each prefix that belong to its epoch or an earlier one.
 
-        Other crawlers may have begun later epochs, whose keys stay.
+        Other crawlers may have started later epochs, whose keys stay.
         """
         pattern = f"crawldedup:{{{self.layout.namespace}[/}}]*"
         for server in self._connection.servers():

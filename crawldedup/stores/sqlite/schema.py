@@ -266,7 +266,7 @@ def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> IndexEntry
 def clear_index(db: sqlite3.Connection, namespace: str) -> None:
     """Drop the tables and the profile of an index.
 
-    The index keeps its number, because crawlers at work continue with it.
+    The index keeps its number, because running crawlers continue with it.
     """
     row = db.execute("SELECT number FROM indexes WHERE namespace = ?", (namespace,)).fetchone()
     if row is None:
