@@ -85,7 +85,7 @@ def _lossless(
         changed = sum(one != other for one, other in zip(addresses, tried, strict=True))
         if left_alone or len(paths) > (1 - LEAST_CONFIDENCE) * changed:
             return cost
-        # The few pages that alone lead to a content are left alone.
+        # The few pages that are the only way to some content aren't affected.
         left_alone = paths
     return "the tool can only remove parts of URLs"
 

@@ -27,13 +27,14 @@ from crawldedup.advice.rules import (
 )
 from crawldedup.scope import site_of
 
-LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
-LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that acts there
+LEAST_SUPPORT: Final = 5  # how many different pieces of content have to support a rule
+LEAST_COPIES: Final = 2  # how many pages in a folder have to support a rule there
 # So many candidates of a site are weighed, those that the most copies speak for.
 MOST_OF_A_SITE: Final = 64
 MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the most copies
 
-# So many pages are kept, which takes some 300 MB, and a third of them of one site.
+# The number of pages that are kept, which takes about 300 MB, and up to a third of them from one
+# site.
 MOST_PAGES: Final = 300_000
 START: Final = 0  # the referer of a page that a crawl began with
 UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
@@ -41,8 +42,8 @@ UNTOLD: Final = -1  # the referer of a page whose request did not name the page 
 _MIRRORS: Final = (
     "host",
     "prefix",
-)  # kinds that take a whole place for another one, not a page for one beside it
-_EXCEPTED: Final = 5  # rounds of exceptions: behind what is reached by one, more may be lost
+)  # kinds that replace a whole place with another one, rather than a page with one next to it
+_EXCEPTED: Final = 5  # rounds of exceptions: beyond the pages that one reaches, more may be lost
 _MOST_COUNTED: Final = 5_000
 _TWINS: Final = 3
 _MOST_PARAMETERS: Final = 6
@@ -166,7 +167,7 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
         rule for name, of_site in of_sites.items() for rule in _Site(name, of_site, wrong).mined()
     ]
     rules.sort(key=lambda rule: -rule.support)
-    # Confirmed are the targets of which copies were seen, and nothing else.
+    # Only targets whose copies were seen are confirmed.
     book = RuleBook(rules)
     firsts: dict[int, tuple[int, tuple[Rule, ...]]] = {}
     confirmed: defaultdict[str, set[str]] = defaultdict(set)
@@ -225,7 +226,7 @@ def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
 
 def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
     left, right = one.split("/")[1:], other.split("/")[1:]
-    # What names the page stands behind what differs, and is not empty.
+    # The name of the page comes after the part that differs, and isn't empty.
     end = min(_common(left[::-1], right[::-1]), min(len(left), len(right)) - _common(left, right))
     if end and (left[-1] or end > 1):
         folders = left[: len(left) - end], right[: len(right) - end]

@@ -34,9 +34,9 @@ from crawldedup.scope import site_of
 from crawldedup.text import printable
 from crawldedup.urls import TOKEN
 
-# Letters of one that rules deal with, which is as many as a journal keeps.
+# The maximum number of letters for rules, which is as many as a journal keeps.
 LONGEST_URL: Final = 2048
-MOST_PARAMETERS: Final = 32  # of a URL that is not left alone
+MOST_PARAMETERS: Final = 32  # of a URL to which rules apply
 
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
 """Words, separated by bars, that name views of a page in its URL."""
@@ -53,7 +53,7 @@ _VARIANT: Final = re.compile(rf"(?:^|[&;]){VIEW_PARAMETERS}(?:[=&;]|$)")
 _SCRIPT: Final = re.compile(r"^/?$|\.(?:php\d?|phtml|aspx?|jspx?|cgi|pl|do|cfm)$", re.IGNORECASE)
 _VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE)
 
-# Several times as quick as urllib's parser, which reads what no page has.
+# Several times as fast as urllib's parser, which also reads forms that no page has.
 _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 _NUMBER: Final = re.compile(r"\d+")
 _TOKEN: Final = re.compile(TOKEN, re.I)
@@ -61,10 +61,11 @@ _TOKEN: Final = re.compile(TOKEN, re.I)
 # In each folder, this share of the pages that a rule takes for copies must be copies.
 LEAST_CONFIDENCE: Final = 0.95
 CHECKED: Final = 20  # one in so many skipped requests is made, of a target and of a folder
-# So many copies of the mined crawl count for a rule, as if they were met in this one.
+# The number of copies in the mined crawl that count for a rule as if they were seen in this one.
 TRUSTED: Final = 40
-MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
-# So many are watched, which takes some 80 MB; requests for others pass.
+# the number of skipped requests that are kept, which takes about 100 MB
+MOST_SKIPPED: Final = 50_000
+# The number of targets that are watched, which takes about 80 MB. Requests for others pass.
 MOST_TARGETS: Final = 200_000
 _MOST_STEPS: Final = 8
 _VIEWS_OF_HOST: Final = re.compile(
@@ -81,7 +82,7 @@ class Address(NamedTuple):
     path: str
     parameters: tuple[
         str, ...
-    ]  # of the query as they stand there, behind those of the path with their semicolons
+    ]  # of the query as they are there, after those of the path with their semicolons
 
     @classmethod
     def of(cls, url: str) -> Self | None:
@@ -284,8 +285,8 @@ class RuleBook:
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._by_site: defaultdict[str, list[Rule]] = defaultdict(list)
-        # What stands in a query goes first: after a host or a path is rewritten, its rules are
-        # those of another place.
+        # The query goes first: after a host or a path is rewritten, its rules are those of another
+        # place.
         for rule in sorted(rules, key=lambda each: each.kind != "query"):
             self._by_site[rule.site].append(rule)
 

@@ -16,7 +16,7 @@ from crawldedup.workers.pool import settle
 
 BATCH: Final = 32  # The most pages to ask about together.
 # Five pages together take half the processor time that each takes alone. With a longer wait, a
-# crawl without a network would stand still in the meantime.
+# crawl that never waits for the network would be idle in the meantime.
 GATHERING_SECONDS: Final = 0.004
 
 AskBatch = Callable[[Sequence[Page], Sequence[Content]], Awaitable[Sequence[Result]]]

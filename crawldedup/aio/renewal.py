@@ -44,7 +44,8 @@ class EarlyPages:
         if not read.numbers or read.left_out or len(page.html or "") > _MOST_BYTES:
             return
         if len(self._pages) >= _MOST_PAGES and not self._is_sorted_out:
-            # Once, pages of which no line has proved to change make room for later ones.
+            # Once this is exceeded, pages without any line that has turned out to change make room
+            # for later ones.
             self._is_sorted_out = True
             self._pages = {
                 page_id: early

@@ -199,8 +199,7 @@ def _records_in(stream: Any) -> Iterator[_FoundRecord]:
             and empty_lines < _MOST_EMPTY_LINES
         ):
             empty_lines += 1
-        # Two empty lines stand behind a record, and by lax writers fewer before the next one or the
-        # end.
+        # Two empty lines follow a record. Lax writers leave fewer before the next one or the end.
         if left or (line and empty_lines < 2 and not _RECORD.fullmatch(line)):
             raise _DamageError("this record is cut off, or its Content-Length is wrong")
         yield _FoundRecord(head, content, line)

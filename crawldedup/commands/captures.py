@@ -18,7 +18,7 @@ HTML_TYPES: Final = frozenset(
     {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
 )
 _TEXT_TYPES: Final = frozenset({"text/plain", "text/markdown"})
-# Types by which servers say that they do not know; crawlers look at the content then.
+# Types with which servers say that they don't know, so that crawlers look at the content.
 _UNKNOWN_TYPES: Final = frozenset(
     {
         "application/binary",
@@ -32,7 +32,7 @@ _UNKNOWN_TYPES: Final = frozenset(
     }
 )
 _STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b", re.IGNORECASE)
-# What is in every archive beside the pages, and no page to anybody.
+# Records that every archive contains besides the pages, and that are never pages.
 _COMPANIONS: Final = frozenset({"request", "metadata", "warcinfo"})
 _WEB: Final = ("http:", "https:")
 

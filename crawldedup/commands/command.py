@@ -40,10 +40,11 @@ STANDARD: Final = "-"  # the name of standard input and output
 # Some spreadsheets take full-width letters.
 _BEGIN_FORMULAS: Final = tuple("=+-@|\uff1d\uff0b\uff0d\uff20")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
-_UNLIMITED: Final = 10_000  # letters of a line that nobody sees on a terminal
+_UNLIMITED: Final = 10_000  # letters of a line that a terminal doesn't show
 
 INDEX_OPTIONS: Final = ("store", "namespace")
-# How pages are read and told apart: every command that asks an index needs its values.
+# Options for reading pages and telling them apart. Every command that asks an index needs the same
+# values.
 PROFILE_OPTIONS: Final = (
     "extractor",
     "content",
@@ -55,7 +56,7 @@ PROFILE_OPTIONS: Final = (
 )
 PARAGRAPH_OPTIONS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")
 
-Arguments = dict[str, dict[str, Any]]  # the names of arguments, and what argparse takes of each
+Arguments = dict[str, dict[str, Any]]  # the names of arguments, and the argparse keywords of each
 
 
 def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str, Any]:
@@ -163,7 +164,7 @@ class Output:
         self.as_json = as_json
         self.out = _Console(highlight=False, soft_wrap=True)
         if not self.out.is_terminal and "COLUMNS" not in os.environ:
-            # A file or another program has room: tables are as wide as what stands in them.
+            # In a file or a pipe, there's no limit, so tables are as wide as their content.
             self.out.width = _UNLIMITED
         self.err = _Console(stderr=True, highlight=False, soft_wrap=True)
         self.status = 0
@@ -241,7 +242,7 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
         # A closed pipe is noticed here rather than when Python exits.
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output has left (`| head`): what is still buffered has nowhere to go.
+        # The output pipe was closed (`| head`), so the rest of the buffer has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (CrawlDedupError, OSError, UnicodeError) as error:
@@ -301,7 +302,7 @@ def target_file(
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    # A link stays, and what it leads to is replaced.
+    # A link stays, and its target is replaced.
     path = path.resolve()
     beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
     suffix = packed_suffix(path.name) if packs else ""

@@ -20,7 +20,7 @@ _BETWEEN: Final = (" ", "\t", "\r", "\n", ",", "\ufeff")
 # How many rows of a table are in memory at once: with pages of 100 kB, a few megabytes.
 _ROWS: Final = 64
 _BYTES_A_ROW: Final = 100
-# Times the bytes of its file; a few kilobytes of a table can stand for gigabytes.
+# Times the size of the file, because a few kilobytes of a table can expand to gigabytes.
 _MOST_GROWTH: Final = 1000
 
 
@@ -31,7 +31,7 @@ class Fields(NamedTuple):
 
     url: str = "url"
     content: Mapping[str, str] = {"html": "html", "text": "text"}
-    needs_url: bool = True  # otherwise, the place of an item stands in for its URL
+    needs_url: bool = True  # otherwise, the place of an item is used instead of its URL
     title: str = "title"
 
     @classmethod

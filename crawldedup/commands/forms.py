@@ -11,7 +11,7 @@ _FORMS: Final = {
     ".json": ARRAY,
     ".csv": CSV,
     ".parquet": PARQUET,
-    # Those of plain text, as Common Crawl publishes them, are archives, too.
+    # Those with plain text, which Common Crawl publishes, are archives as well.
     **dict.fromkeys((".warc", ".wet", ".wacz"), ARCHIVE),
 }
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")

@@ -88,7 +88,7 @@ def gunzipped(body: bytes, most: int) -> Body:
 
 
 def _new_gzip_unpacker() -> Any:
-    # Of a damaged member, zlib gives all that stands before the damage.
+    # For a damaged member, zlib returns everything before the damage.
     return zlib.decompressobj(wbits=31)
 
 

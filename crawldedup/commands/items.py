@@ -19,7 +19,7 @@ OnSkip = Callable[[str, PageError], None]
 OnNote = Callable[[str], None]
 """Takes a note about parts of a source that are left out on purpose."""
 
-# Of a page or an item of a feed; what is compared is far shorter.
+# For a page or an item of a feed. The compared text is far shorter.
 MOST_BYTES: Final = 64 * 1024 * 1024
 # How many errors a person reads; a broken file of a million items has as many.
 MOST_TOLD: Final = 10
@@ -61,7 +61,7 @@ class Report(NamedTuple):
 
     name: str  # of the source
     unit: str  # each error is about one of these
-    fate: str  # of those whose errors are only counted
+    fate: str  # of items whose errors are only counted
     refusal: str  # why nothing is read if the first items are no good
     needs_page: bool  # whether a good item has a page
 

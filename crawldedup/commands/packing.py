@@ -21,13 +21,13 @@ _MAGIC: Final = {
     GZIP: (b"\x1f\x8b",),
     BZIP2: (b"BZh",),
     XZ: (b"\xfd7zXZ\0",),
-    # A frame that is skipped may stand before the others.
+    # A skippable frame may come before the others.
     ZSTANDARD: (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + n]) + b"\x2a\x4d\x18" for n in range(16))),
 }
 _PIECE: Final = 1 << 14
-# What gzip does by itself; the highest level takes thrice as long, for one percent.
+# The default of gzip. The highest level takes three times as long, for one percent.
 _LEVEL: Final = 6
-# What `xz -9` needs, and a little; a few bytes may ask for gigabytes.
+# A little more than `xz -9` needs. A few bytes could ask for gigabytes.
 _MOST_MEMORY: Final = 128 * 1024 * 1024
 _GZIP_TRAILER: Final = 8  # bytes of the sum and the length at the end of a member
 
@@ -255,7 +255,7 @@ def unpack_member(
         EOFError: The body is cut off within it.
     """
     while not unpacker.eof and len(content) < most:
-        # Not all at once: what is left behind a member is copied.
+        # Not all at once, because the rest after a member is copied.
         piece = body[place : place + _PIECE]
         if not piece:
             raise EOFError("the body is cut off")

@@ -75,7 +75,7 @@ def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         is_any = True
         output.show(wire.plain(verdict), _in_words(verdict), *_paragraphs_in_words(verdict))
     if not is_any:
-        # Whoever names pages of which none can be compared has made a mistake.
+        # If none of the pages that a user names can be compared, it's probably a mistake.
         output.status = 1
 
 
@@ -91,7 +91,7 @@ def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[
     changes: dict[str, Any] = {}
     if parts is not None:
         extractor = parts.extractor.partition("-")[0]
-        # Another one is a program of somebody's, which a store must not choose.
+        # Any other extractor is somebody's own program, which a store must not choose.
         if extractor in BUILT_IN_EXTRACTORS:
             changes["extractor"] = extractor
         changes["distinguish"] = parts.distinguish

@@ -13,7 +13,7 @@ from crawldedup.commands.web import SCHEMES, fetched
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.text import pluralize
 
-# What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
+# The limit of the sitemap protocol for one file, and how deep sitemap indexes may be nested.
 MOST_URLS: Final = 50_000
 _LEVELS: Final = 3
 

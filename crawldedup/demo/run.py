@@ -32,12 +32,12 @@ _SETTINGS: Final[dict[str, Any]] = {
     "HTTPPROXY_ENABLED": False,
     "LOG_LEVEL": "WARNING",
     "TELNETCONSOLE_ENABLED": False,
-    # The calendar has no end; a year of it is enough to see what happens.
+    # The calendar is endless, and a year of it is enough to see what happens.
     "DEPTH_LIMIT": 12,
     # Breadth first, so that an article usually comes before its copies.
     "DEPTH_PRIORITY": 1,
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    # What is shown is which pages are recognised, in the order of the crawl.
+    # The demo shows which pages are recognized, in the order of the crawl.
     "CRAWLDEDUP_ACTION": "drop",
     "CRAWLDEDUP_PREFER": "[]",
 }

@@ -52,7 +52,7 @@ _MOST_NOTE: Final = 1_000_000
 _MOST_READ: Final = 4 * _MOST_NOTE  # letters of a note; some take four bytes
 _MOST_OF_HOST: Final = 64_000  # bytes of a note, so that no host takes the room of all others
 _LONGEST_FOLDER: Final = 200  # letters
-# By such a path, a server may answer with a page of another folder.
+# For such a path, a server may answer with a page from another folder.
 _ANOTHERS_FOLDER: Final = re.compile(r"%25|%2e|%2f|%3b|%5c|\\|/\.\.?[/;]", re.I)
 
 
@@ -229,7 +229,7 @@ class HostKnowledge:
         """
         if not fingerprint.marks:
             return
-        # What is kept of a load is compared, so it needs no texts.
+        # Only the stored values of a load are compared, so no texts are needed.
         fingerprint = replace(fingerprint, packed_text=b"", paragraphs=(), full=None)
         with self._lock:
             self._learn_views(page, fingerprint, carries_view=carries_view)
@@ -396,7 +396,7 @@ def _hosts_in(noted: str) -> _Hosts:
         return {}
     try:
         hosts = msgspec.json.decode(noted or "{}", type=_Hosts)
-        # Workers are told of the lines: no number may be longer than 64 bits.
+        # The lines are sent to workers, so no number may be longer than 64 bits.
         _PACKED.encode(hosts)
     except (msgspec.MsgspecError, OverflowError, RecursionError):
         return {}

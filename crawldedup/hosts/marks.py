@@ -243,7 +243,7 @@ def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
     names, pictures, players = content.names, content.pictures, content.players
     best = best_name(names)
     if NAME in kinds and best is not None:
-        # It still tells the page from pages of all other names.
+        # It still tells the page apart from pages with other names.
         aliases = [Name(other, ALIAS) for other in changes[NAME].beside(best.hash)]
         names = (*names, *aliases)[:MOST_NAMES]
     if PICTURE in kinds and content.has_lead and changes[PICTURE].has_rotated(pictures[0]):

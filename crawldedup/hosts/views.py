@@ -30,7 +30,7 @@ _MOST_PAIRS: Final = 256
 _MOST_KINDS: Final = 32  # of a folder
 _LONGEST_KIND: Final = 40
 _COPY: Final = 0.9
-# A print view is part of the page: what it has stands on the page as well.
+# A print view is part of the page, so all of its text is also on the page.
 _CONTAINED: Final = 0.9
 _LEAST_OF_PART: Final = 0.25
 

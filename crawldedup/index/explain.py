@@ -424,7 +424,7 @@ class _Pair:
         self, first: Page, second: Page, options: Options, key: Key, hosts: HostKnowledge
     ) -> None:
         self._pages = (first, second)
-        self._key = key  # what the lines that `hosts` knows are hashed with
+        self._key = key  # the key with which the lines that `hosts` knows are hashed
         # Parameters that keep pages apart would hide how alike the texts are.
         parameters, apart = options.distinguish_params, options.apart
         options = replace(options, distinguish_params=None, apart=None)
@@ -480,7 +480,7 @@ class _Pair:
             key,
             size=1,
         )
-        # They may have one URL, too, and are no revisits of each other.
+        # They may even have the same URL, but they aren't revisits of each other.
         record = replace(known_query.record, packed_text=b"", url_key=query.record.url_key ^ 1)
         candidate = _candidate(second, query, record, self._queries.similarity(second_page))
         if candidate.is_view:

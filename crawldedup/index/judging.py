@@ -217,7 +217,8 @@ class Judge:
                 job.result = error
             return
         if not isinstance(answers[0], StoreError):
-            self._index.forget_delivered(delivered)  # The first query has told the store of them.
+            # The first query has told the store about them.
+            self._index.forget_delivered(delivered)
         for job, answer in zip(jobs, answers, strict=True):
             job.result = self._result_of(job, answer)
         for job in jobs:
@@ -400,7 +401,8 @@ class Judge:
         self._make_queries([job], key)
         query = job.query
         if not job.fingerprint.thin:
-            # Take all that the search meets, however different. A thin page meets only its copies.
+            # Take everything that the search finds, however different. For a thin page, it only
+            # finds copies.
             rule = replace(query.rule, limit=sum(query.rule.costs), crowd=None)
             query = replace(query, rule=rule)
         (records,) = index.store.find([query])

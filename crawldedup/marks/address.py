@@ -27,7 +27,7 @@ _SESSION: Final = re.compile(
 )
 _SERVER_SESSION: Final = re.compile(r"phpsessid|jsessionid|aspsessionid\w*", re.IGNORECASE)
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
-# What a link to a comment form or a cart adds to the address of the page it stands on.
+# The parameters that a link to a comment form or a cart adds to the address of its page.
 _ACTION: Final = re.compile(
     r"replytocom|add-to-cart|add_to_wishlist|remove_item|share|like_comment", re.IGNORECASE
 )
@@ -76,7 +76,7 @@ _VIEW_ENDING: Final = re.compile(
     re.IGNORECASE,
 )
 _VIEW_SUFFIX: Final = re.compile(r"[._-](?:print|amp)(?=(?:\.\w{2,5})?/*$)", re.IGNORECASE)
-# Bytes that are not UTF-8 tell addresses apart, too.
+# Bytes that aren't UTF-8 also tell addresses apart.
 _OTHER_BYTES: Final = "backslashreplace"
 _IN_PATH: Final = re.compile(r";[^/]*")
 _ENDING: Final = re.compile(

@@ -42,12 +42,13 @@ class Conflict(IntEnum):
     LINKS = 8  #: Other links at an address of the same form.
 
 
-_FEW_LINKS: Final = 3  # links that one page has alone: fewer are a sign of a box that changes
+# links that only one of the pages has: fewer are a sign of a box that changes
+_FEW_LINKS: Final = 3
 _LEAST_LISTED: Final = 2  # pages that a listing leads to
 _SHARED_LINKS: Final = 0.8
-_OTHER_SHARE: Final = 0.1  # of what a listing leads to, what may change
+_OTHER_SHARE: Final = 0.1  # the share of a listing's links that may change
 _FEW_COMMENTS: Final = 3  # fewer may be those of another day
-_SHARED_COMMENTS: Final = 0.25  # forms and rules stand below all comments
+_SHARED_COMMENTS: Final = 0.25  # forms and rules are below all comments
 
 
 def conflict(first: Marks, second: Marks) -> Conflict:
@@ -77,7 +78,7 @@ def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
     if address is None or its is None:
         return Conflict.NONE
     are_of_one_form = is_of_one_form(address, its)
-    # Even if the site calls them one page: what people wrote on the second one stands nowhere else.
+    # Even if the site calls them one page, because the comments on the second one are nowhere else.
     if are_of_one_form and have_other_comments(content, other):
         return Conflict.TEXT
     if address.canonical == its.canonical != 0:
@@ -340,7 +341,7 @@ def _have_other_titles(first: _Names, second: _Names) -> bool:
         return False
     heading = first.heading
     if heading and heading == second.heading and heading not in first.single_words:
-        # The heading is the same, and the title adds to it: a number, or what files the page.
+        # The heading is the same, and the title adds to it: a number, or the section of the page.
         return (
             rest[0] == first.first_part
             and its_rest[0] == second.first_part

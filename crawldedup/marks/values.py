@@ -31,7 +31,8 @@ FIRST_HEADING: Final = 2  # the only first heading
 SOCIAL_TITLE: Final = 4  # og:title
 TITLE_PART: Final = 8  # a part of the title, between separators
 FIRST_PART: Final = 16  # the first of them
-ALIAS: Final = 32  # the whole title, or what follows a label: other pages may call the page so
+# the whole title, or the part after a label: other pages may use it as the page's name
+ALIAS: Final = 32
 HAS_NUMBER: Final = 64
 IS_SINGLE_WORD: Final = 128
 
@@ -102,7 +103,7 @@ class ShownMarks:
         if not kinds:
             return self
         links = self.links
-        # As the links of an ordinary page, those of a listing would tell the same pages apart.
+        # As links of an ordinary page, the links of a listing would tell the same pages apart.
         if ("listing" if self.is_listing else "links") in kinds:
             links = ()
         has_pictures = "picture" not in kinds

@@ -52,8 +52,9 @@ _PAIRS_AT_ONCE: Final = 1 << 13
 _TOLERANCE: Final = 5e-5
 _EXACT_UNIT: Final = (
     10**9
-)  # what is missing to a similarity of 1, as a whole number, as the costs of bits are
-# Pages that resemble dropped pages alone are compared so often with what those were dropped for.
+)  # the difference from a similarity of 1, as a whole number, like the costs of bits
+# How often pages that only resemble dropped pages are compared with the pages those were dropped
+# for.
 ROUNDS: Final = 3
 
 # What a row of each column holds.
@@ -69,7 +70,7 @@ LAYOUT: Final[dict[str, np.dtype[Any]]] = {
     "address": np.dtype(np.uint64),
     "twin": np.dtype(np.uint64),
 }
-# Of pages that share text, columns of which equal values name candidates: see `PageRow`.
+# Columns in which equal values make candidates of pages that share text: see `PageRow`.
 SHARED: Final = ("digest", "identity", "address")
 # How alike two pages are beyond their texts: by all marks, by a name or an address, or by nothing.
 _TWINS, _NAMESAKES = 2, 1

@@ -49,7 +49,7 @@ _ENDINGS: Final = (
 _COMPANIONS: Final = (
     "request",
     "metadata",
-)  # records that tell of a response, and of nothing without it
+)  # records about a response, which are useless without it
 _SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
 _GROUP_BYTES: Final = 64 * 1024 * 1024  # of a row group, which is in memory until it is written
@@ -233,7 +233,7 @@ class _Feed:
 
     def _open(self, name: str, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
         if self.spooled is None or name != STANDARD:
-            # The files are read twice, and what is told of them is told once.
+            # The files are read twice, but notes about them are only shown once.
             on_note = ignore_note if fields is None else self.output.error
             return sources.items_of_file(Path(name), fields, on_error, on_note)
         self.spooled.seek(0)

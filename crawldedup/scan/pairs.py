@@ -32,16 +32,16 @@ from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 Keys = NDArray[np.uint64]
 Near = Callable[[Keys, Keys], Keys]  # `near_pairs` of some pages
 
-# Parts of a search weight: what is kept only tells which bits are likely to flip.
+# Parts of a search weight, which only say which bits are likely to flip.
 VOLATILITY_UNIT: Final = 32
 KEYS_A_TABLE: Final = 6
 """The number of keys under which each page is filed in each table. With two tables of 6, and 4 to 8
 pages under a key by chance, 99.7% of the pairs with J = .9 meet, and 98% of those with J = .85. An
 index of a million pages finds 99.0% and 98.4%.
 """
-# Where too many pages share a key, keys that are longer by so many bits are compared, too.
+# If too many pages share a key, keys that are longer by this number of bits are compared as well.
 CROWD_BITS: Final = 4
-NEIGHBORS: Final = 64  # a page meets at most so many pages before it in a run
+NEIGHBORS: Final = 64  # the maximum number of earlier pages in a run that a page is compared with
 _SPARED_BITS: Final = 3  # keys are shorter by so many bits than numbers of pages are
 _FEWEST_BITS: Final = 8
 _NUMBER_BITS: Final = 64 - STORED_BITS

@@ -356,7 +356,7 @@ def read_into(
         OSError: The folder cannot be written.
     """
     waiting: deque[tuple[Chunk, asyncio.Task[tuple[list[Packed], Skipped]]]] = deque()
-    # Its own `run` would keep Ctrl-C from a source that waits for input.
+    # Its own `run` would block Ctrl-C for a source that waits for input.
     with complaints(output.error, "pages", "page", fate) as tell, asyncio.Runner() as runner:
         loop = runner.get_loop()
         pool = WorkerPool(
@@ -391,7 +391,7 @@ async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], 
     if not pages:
         return [], {}
     message, seconds = list(map(plain_page, pages)), _SECONDS + _SECONDS_A_PAGE * len(pages)
-    # Where one of many ends a process, each is read alone, and has a second try.
+    # If one of many pages kills a process, each page is read alone, and gets a second try.
     tries = 1 if len(pages) > 1 else 2
     try:
         columns, skipped = await pool.call(

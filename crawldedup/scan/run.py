@@ -255,7 +255,7 @@ class Results:
     def _journal(self, name: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         wanted, threshold = self.goal.similarity, round(self.goal.threshold, 4)
         settings = {"similarity": wanted, "threshold": wanted if self.pages.shingles else threshold}
-        # A spider without a name tells a scan.
+        # A spider without a name stands for a scan.
         process = {
             "started": round(time.time(), 3),
             "host": socket.gethostname(),
@@ -282,7 +282,7 @@ class Results:
 
 def _show(results: Results, given: Namespace, output: Output) -> None:
     counts = results.summary()
-    # Errors of an earlier run count, too.
+    # Errors of an earlier run count as well.
     output.status = int(counts["unreadable"] > 0)
     lines = list[str]()
     if given.output is None and output.as_json:

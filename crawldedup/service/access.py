@@ -24,7 +24,7 @@ class Doorkeeper:
     def check(self, scope: Scope, headers: Mapping[bytes, bytes], route: Route) -> None:
         """Raise ProblemError for a request that has to be refused before its body is read."""
         if b"content-length" in headers and b"transfer-encoding" in headers:
-            # A proxy that goes by the length would take the rest for the next request.
+            # A proxy that goes by the length would mistake the rest for the next request.
             detail = "give either Content-Length or Transfer-Encoding, not both"
             raise ProblemError("invalid", 400, detail, headers=CLOSE)
         if route.is_open:
@@ -58,7 +58,7 @@ def _token_in(authorization: bytes) -> bytes:
     if kind.lower() == b"bearer":
         return token.strip()
     if kind.lower() == b"basic":
-        # A browser has asked for it as a password. The name beside it may be any.
+        # A browser has asked for it as a password. Any user name is accepted.
         with contextlib.suppress(ValueError):
             return base64.b64decode(token.strip(), validate=True).partition(b":")[2].strip()
     return b""

@@ -137,7 +137,8 @@ class Edge:
             self._doorkeeper.check(scope, headers, route)
         except ProblemError as refusal:
             if _has_known_end(headers):
-                # Most clients look for no answer while they send: the body is taken, and dropped.
+                # Most clients don't read an answer while they send, so the body is received and
+                # dropped.
                 refusal.headers.pop("connection", None)
             raise
         if route.methods and scope["method"] not in route.methods:
@@ -155,7 +156,7 @@ class Edge:
         await receive()
         try:
             await self._dedup.open(self._session)
-            # The first page would wait for all that is imported and read once.
+            # Otherwise, the first page would wait for everything that is imported and read once.
             await self._dedup.explain(
                 site_of("https://www.example.com/"), text=" ".join(map(str, range(200)))
             )
@@ -199,15 +200,15 @@ class Edge:
         if len(packed) <= _PACKED_HERE:
             content = unpacked(packed, coding, most)
         else:
-            # Others would wait for some milliseconds.
+            # Otherwise, others would wait for some milliseconds.
             content = await asyncio.to_thread(unpacked, packed, coding, most)
         self._held += len(content) - len(body)
         body[:] = content
 
     def _check_size(self, size: int, *, ends: bool) -> None:
         if size > self._settings.max_body:
-            # Most clients look for no answer while they send, so what has an end is still taken
-            # from them.
+            # Most clients don't read an answer while they send, so a body with a known end is still
+            # received from them.
             raise too_large(self._settings.max_body, closes=not ends or size > _MOST_HELD)
         if self._held > _MOST_HELD or self._dedup.waiting >= _MOST_WAITING:
             detail = (

@@ -38,7 +38,7 @@ from crawldedup.service.tokens import (
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
 
-# By which worker processes find the file with their settings, session and tokens.
+# Tells worker processes where to find the file with their settings, session and tokens.
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"
 _MOST_HEAD: Final = (
     64 << 10
@@ -248,7 +248,7 @@ def _check(settings: ServiceSettings) -> None:
             "--workers is above 1, and memory:// cannot be shared: name a store with --store"
         )
     try:
-        # uvicorn would say so after all else.
+        # uvicorn would only say so after everything else.
         socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
         ).close()

@@ -27,13 +27,13 @@ Header = tuple[bytes, bytes]
 LAST_SECONDS: Final = 3.0
 """How long a service that is ending waits for one more request on a connection."""
 
-_LINGER_SECONDS: Final = 2.0  # for which the rest of a body is taken before a connection ends
+_LINGER_SECONDS: Final = 2.0  # for how long the rest of a body is received before a connection ends
 
 _CLOSE: Final = (b"connection", b"close")
 _HIGH_WATER: Final = 1 << 16  # bytes of a body that wait to be taken
 _MOST_CHUNKS: Final = 4096  # of a body: each takes its time, even one of a single byte
 _END_OF_HEAD: Final = b"\r\n\r\n"
-# Each part ends where none of its characters can stand, so that nothing is tried twice.
+# Each part ends where none of its characters can occur, so that nothing is tried twice.
 _HEAD: Final = re.compile(
     rb"([A-Z]{1,20}) (/[!-~]*+) HTTP/1\.1"
     rb"((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\x00-\x08\x0a-\x1f\x7f]*+)*+)"
@@ -162,7 +162,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._exchange: _Exchange | None = None
         self._body_left = 0  # bytes of the request's body that have not arrived
-        self._early = b""  # what arrived before the answer to an earlier request was complete
+        # the bytes that arrived before the answer to an earlier request was complete
+        self._early = b""
         self._is_over = False  # The last answer was sent.
         self._is_full = False  # The client does not take its answers.
         self._idle_since = 0.0
@@ -339,7 +340,7 @@ class Connection(asyncio.Protocol):
 
     def _end(self) -> None:
         if self._is_full:
-            # To close it would take until the client has taken what was sent.
+            # Closing it would take until the client has received everything.
             self._transport.abort()
         else:
             self._transport.close()
@@ -405,7 +406,7 @@ class _Exchange:
         try:
             await app(self._scope, self._receive, self._send)
         except Exception:
-            # The application answers its own errors, so nobody foresaw this one.
+            # The application answers its own errors, so this one is unexpected.
             _log.exception("a request ended without an answer")
             self._connection.close()
 

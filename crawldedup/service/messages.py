@@ -198,7 +198,7 @@ class CheckedPage(SentPage, kw_only=True, dict=True):
 
 
 CheckedPages = Annotated[list[CheckedPage], Meta(max_length=MOST_PAGES)]
-# These may be sent as HTML or plain text, too.
+# These can also be sent as HTML or plain text.
 PAGE_TYPES: Final = (SentPage, CheckedPage)
 
 

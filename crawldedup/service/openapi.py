@@ -128,7 +128,7 @@ def _operation(route: Route, example: _Example) -> Schema:
 
 def _answer_schema(answer_type: Any, example: Any) -> Schema:
     if get_origin(answer_type) is dict:
-        # The type does not say which names there are; the example has all of them.
+        # The type doesn't say which names there are, but the example has all of them.
         _, value_type = get_args(answer_type)
         return _object(**dict.fromkeys(example, value_type))
     if get_origin(answer_type) is UnionType:
@@ -166,7 +166,7 @@ def _schemas(descriptions: dict[str, dict[str, str]]) -> dict[str, Schema]:
     candidate = schemas["Candidate"]["properties"]
     del candidate["match"]
     candidate |= schemas["Match"]["properties"]
-    # And those of the verdict as fields of what was checked with its text.
+    # The properties of the verdict also become fields of a page that was checked with its text.
     checked = schemas["CheckedText"]["properties"]
     del checked["verdict"]
     schemas["CheckedText"]["properties"] = {**schemas["Verdict"]["properties"], **checked}

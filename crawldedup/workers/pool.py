@@ -24,10 +24,11 @@ _Decode = Callable[[bytes], Any]
 
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 15.0
-# Requests that a worker is sent ahead of its answers: with one, both would stand still by turns.
+# Requests that are sent to a worker before it has answered. With one, both sides would be idle in
+# turns.
 _AHEAD: Final = 32
 _LARGEST_ANSWER: Final = 1 << 26
-# As much as the system allows: what waits here is at hand when the worker has read a page.
+# As much as the system allows, so that the next request is at hand when the worker has read a page.
 _SEND_BYTES: Final = 4 << 20
 # No password of a store, and no token.
 _VARIABLES: Final = re.compile(
@@ -198,7 +199,8 @@ class WorkerPool:
             seconds = worker.tasks[0].seconds if worker.is_ready else START_SECONDS
             due = worker.limit.when() or 0.0
             error = WorkerError(f"A worker process did not answer for {seconds:g} s.")
-            # An event loop that was blocked itself says nothing of the page, which has another try.
+            # If the event loop itself was blocked, that says nothing about the page, which gets
+            # another try.
             if worker.is_ready and asyncio.get_running_loop().time() < due + 1:
                 error = PageError("too_slow", f"reading the page took more than {seconds:g} s")
         except (EOFError, OSError):

@@ -26,7 +26,7 @@ import msgspec
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, UnexpectedReadError
 
-LENGTH: Final = struct.Struct("!I")  # in front of each frame: the length of what follows
+LENGTH: Final = struct.Struct("!I")  # in front of each frame: the length of the rest
 START_SECONDS: Final = 60  # may the handler take to be made
 # What reading a page may take. The most hostile pages known take half of it.
 _PAGE_BYTES: Final = 1 << 30
@@ -35,9 +35,9 @@ _KEPT_BYTES: Final = 300 << 20
 # Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in
 # C code.
 _GRACE_SECONDS: Final = 10
-# There is one parent and several workers, which must not keep it waiting where cores are few.
+# There is one parent and several workers, which must not keep it waiting if there are few cores.
 _NICE: Final = 5
-# The parent, busy for many pages' time, can send on only into room.
+# A parent that is busy for the time of many pages can only send as much as there is room for.
 _AHEAD_BYTES: Final = 1 << 20
 
 
@@ -103,7 +103,7 @@ def main(name: str) -> None:
     # The default action of an alarm ends the process, even inside C code that never returns to
     # Python.
     signal.alarm(START_SECONDS + _GRACE_SECONDS)
-    # The errors of what the parent did not send to its end, or does not take.
+    # The errors if the parent didn't finish sending a request, or doesn't accept the answer.
     with suppress(struct.error, msgspec.DecodeError, ConnectionError):
         setup = _next_frame(inbox)
         try:
