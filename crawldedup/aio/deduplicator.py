@@ -173,8 +173,7 @@ class AsyncDeduplicator:
         await self.ask(lambda dedup: dedup.open(session))
 
     async def close(self, *, leave: bool = True) -> None:
-        """Answer the pages that are waiting, leave the crawl and disconnect, all within a few
-        seconds.
+        """Answer the waiting pages, leave the crawl and disconnect, all within a few seconds.
 
         See `Deduplicator.close`.
         """
@@ -359,9 +358,7 @@ class AsyncDeduplicator:
         )
 
     async def compare(self, first: Page, second: Page) -> Comparison:
-        """Compare two pages with the options and the key of this index. See
-        `crawldedup.compare`.
-        """
+        """Compare two pages as this index would. See `crawldedup.compare`."""
         key = await self._current_key()
         message = request("compare", [first, second], key)
         comparison: Comparison = await self._pool.call(message, comparison_of)
