@@ -34,6 +34,7 @@ from crawldedup.commands.command import (
     run_command,
 )
 from crawldedup.demo import DEMO
+from crawldedup.errors import MissingDependencyError
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of
 from crawldedup.report.changes import CHANGES
@@ -181,6 +182,7 @@ _RESTORED: Final[Arguments] = {
 _DECIDING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
 _FIND: Final = "list the remembered pages that resemble a page, without remembering it"
 _EXPLAIN: Final = "show the verdict that a page would get now and why, without remembering it"
+_SHELL: Final = {"shell": argument("the shell", choices=("bash", "zsh", "fish"))}
 _FORGOTTEN: Final = {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")}
 _YES: Final = {"--yes": argument("do it", action="store_true")}
 _ALIKE: Final = {"store": "memory://", "key": 0}  # two runs are compared alike everywhere
@@ -258,6 +260,14 @@ _COMMANDS: Final[dict[str, Command]] = {
         index=None,
     ),
     "bench": BENCH,
+    "completion": Command(
+        "print the script that completes commands and options in a shell",
+        _SHELL,
+        description="Prints a script for bash, zsh or fish that completes commands and options.",
+        module="crawldedup.cli",
+        run="complete",
+        index=None,
+    ),
 }
 
 
@@ -310,6 +320,22 @@ def parser() -> argparse.ArgumentParser:
         subparser.add_argument("--json", action="store_true", help="print JSON instead of text")
         subparser.set_defaults(command=name)
     return root
+
+
+def complete(given: argparse.Namespace, output: Output) -> None:
+    """Print the script that completes commands in a shell. Raises MissingDependencyError."""
+    try:
+        import shtab
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{error}; `crawldedup completion` needs: pip install shtab"
+        ) from error
+    script = shtab.complete(parser(), given.shell)
+    if output.as_json:
+        output.show({"shell": given.shell, "script": script})
+    else:
+        # Rich would replace tabs.
+        print(script, file=output.out.file)
 
 
 def _add_option(
