@@ -1,4 +1,4 @@
-"""The way of a page through an index: read, fingerprint, query, answer, verdict.
+"""The steps from a page to its verdict: read, fingerprint, query, answer, verdict.
 
 `Judge.judge` takes pages this way in batches, and `Judge._decide` is the way itself. Each page
 travels as a `Job`, which collects the results of the steps.
