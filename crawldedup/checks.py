@@ -5,7 +5,7 @@ ConfigurationError.
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from crawldedup.errors import ConfigurationError
@@ -46,14 +46,17 @@ def one_of(*allowed: str | bool) -> Check:
 
     def check(name: str, value: object) -> str | bool:
         if not isinstance(value, str | bool) or value not in allowed:
-            raise refused(
-                name,
-                value,
-                " or ".join(map(repr, allowed)) + did_you_mean(value, map(str, allowed)),
-            )
+            hint = did_you_mean(value, map(str, allowed))
+            raise refused(name, value, f"{_alternatives(allowed)}{hint}")
         return value
 
     return check
+
+
+def _alternatives(values: Sequence[object]) -> str:
+    """Return values in words, as in "'drop', 'mark' or None"."""
+    *others, last = map(repr, values)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 flag: Final = one_of(True, False)  # "no" would count as true
@@ -61,15 +64,15 @@ flag: Final = one_of(True, False)  # "no" would count as true
 
 def whole(at_least: int, at_most: float = math.inf) -> Check:
     """Make a check for a whole number within bounds."""
-    allowed = f"a whole number from {at_least:,}" + (
-        f" to {at_most:,}" if at_most < math.inf else ""
-    )
+    if at_most < math.inf:
+        allowed = f"a whole number from {at_least:,} to {at_most:,}"
+    else:
+        allowed = f"a whole number, at least {at_least:,}"
 
     def check(name: str, value: Any) -> int:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if (
-            not is_number or not at_least <= value <= at_most or value % 1
-        ):  # infinity has no remainder that is 0
+        # Infinity has no remainder that is 0.
+        if not is_number or not at_least <= value <= at_most or value % 1:
             raise refused(name, value, allowed)
         return int(value)
 
@@ -108,7 +111,7 @@ def secret(name: str, value: object) -> bytes | None:
 def namespace(name: str, value: object) -> str:
     """Check for a name that can be part of a key."""
     if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]{1,100}", value, re.ASCII):
-        raise refused(name, value, "1 to 100 letters, digits and the signs . _ : -")
+        raise refused(name, value, "1 to 100 letters, digits and the characters . _ : -")
     return value
 
 
@@ -121,10 +124,10 @@ def ttl_seconds(name: str, value: object) -> int | None:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", str(value))
     seconds = float(match[1]) * _TTL_UNITS[match[2] or "s"] if match else 0
     if not 1 <= seconds <= _LONGEST_TTL:
-        units = f"one of the units {', '.join(_TTL_UNITS)}, as in '30d'"
+        units = f"one of the units {', '.join(_TTL_UNITS)}, such as '30d'"
         raise refused(
             name,
             value,
-            f"a number of seconds from 1, or a number with {units}, and at most 100 years",
+            f"a number of seconds, or a number with {units}, from 1 second to 100 years",
         )
     return int(seconds)
