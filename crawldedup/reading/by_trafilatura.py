@@ -1,4 +1,6 @@
-"""Let trafilatura find the main text of a page, within bounds: it has no time limits of its own."""
+"""Let trafilatura find the main text of a page, within limits, because it doesn't have its own time
+limits.
+"""
 
 import logging
 import re
@@ -59,8 +61,8 @@ def parse_with_lxml(html: str) -> HtmlElement:
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return what trafilatura's fast mode finds, tables included; "" for a page that would take it
-    too long.
+    """Return the text that trafilatura's fast mode finds, including tables; "" for a page that
+    would take too long.
     """
     tags = page.html.count("<") - page.html.count("</")
     if tags > _MOST_TAGS:

@@ -1,4 +1,4 @@
-"""Keep the items that a crawl drops in a file, from which `crawldedup restore` brings them back."""
+"""Save the items that a crawl drops in a file, so that `crawldedup restore` can bring them back."""
 
 import logging
 from typing import Any
@@ -14,7 +14,7 @@ from crawldedup.verdict import Verdict
 
 
 class SetAside:
-    """Sets items aside. An item that cannot be set aside is not to be dropped.
+    """Sets items aside. An item that can't be set aside must not be dropped.
 
     The file is opened with the first item.
 
@@ -31,7 +31,7 @@ class SetAside:
         self._has_complained = False
 
     def put(self, item: Any, verdict: Verdict) -> bool:
-        """Set an item aside, and return whether that has worked."""
+        """Set an item aside, and return whether that worked."""
         try:
             record = self._record_of(item, verdict)
             if self._file is None:

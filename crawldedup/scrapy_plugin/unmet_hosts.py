@@ -1,4 +1,6 @@
-"""Warn of hosts in CRAWLDEDUP_IGNORE_MARKS that a crawl has never met: they may be misspelled."""
+"""Warn about hosts in CRAWLDEDUP_IGNORE_MARKS that a crawl has never met, because they may be
+misspelled.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,13 +12,13 @@ from crawldedup.text import printable
 
 _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
 _MOST_MET: Final = 100
-"""So many hosts of pages are remembered, to suggest one of them."""
+"""The number of hosts that are remembered, to suggest one of them."""
 
 _MOST_NAMED: Final = 20
 
 
 class UnmetHosts:
-    """Knows for which hosts marks are ignored, and which of them no page came from.
+    """Knows for which hosts marks are ignored, and from which of them no page came.
 
     Args:
         ignored: The setting: kinds of marks by host.
