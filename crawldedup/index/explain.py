@@ -247,8 +247,7 @@ def _nearest(
 ) -> Record | None:
     """Return the nearest record that's worth reporting, or None if there is none.
 
-    Siblings within reach are passed over. Beyond that, it doesn't matter whether a record is a
-    sibling.
+    Siblings within reach are passed over. Beyond that, it doesn't matter whether it's a sibling.
     """
     for record, candidate in zip(records, candidates, strict=True):
         is_sibling = candidate.cost <= bounds.reach and candidate.sibling is not None
@@ -306,9 +305,7 @@ def _sibling_by(query: Query, record: Record) -> str | None:
 
 
 def _probe_that_meets(record: Record, query: Query) -> int | None:
-    """Return the number of the first probe that finds a record, starting at 1; None if none
-    does.
-    """
+    """Return the number of the first probe that finds a record, from 1; None if none does."""
     plan = query.plan
     key_of_table = np.array([table.key(record.search) for table in TABLES], np.uint64)
     keys = key_of_table.take(plan.tables)
