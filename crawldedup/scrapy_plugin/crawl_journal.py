@@ -209,7 +209,9 @@ class CrawlJournal:
 
     def _complain(self, what: str, trouble: object) -> None:
         say(
-            self._crawler, logging.WARNING, f"cannot write {what}, and the crawl goes on: {trouble}"
+            self._crawler,
+            logging.WARNING,
+            (f"cannot write {what}, but the crawl continues: {trouble}"),
         )
 
     async def _write_report(self, path: str) -> None:

@@ -197,9 +197,9 @@ def _write(item: Any, values: Mapping[str, Any], noun: str) -> None:
     # The classes are the user's: what their validators raise may be anything.
     except Exception as error:
         raise ConfigurationError(
-            f"{type(item).__qualname__} does not take its {noun} ({type(error).__name__}: "
-            f"{error}); declare the fields {', '.join(values)}, let them be written and "
-            "hold None, or name others"
+            f"{type(item).__qualname__} does not accept its {noun} ({type(error).__name__}: "
+            f"{error}); declare the fields {', '.join(values)}, make them writable and let them "
+            "be None, or name other fields"
         ) from error
 
 
@@ -291,7 +291,9 @@ class DedupItemPipeline:
 
     def _page_of(self, item: Any) -> Page:
         if not ItemAdapter.is_item(item):
-            raise PageError("not_an_item", f"{type(item)} is no kind of item that Scrapy knows")
+            raise PageError(
+                "not_an_item", (f"{type(item)} is not a type that Scrapy accepts as an item")
+            )
         assert self._options.item_fields is not None
         assert self._crawler.spider is not None  # items come from open spiders only
         texts = texts_of(item, self._options.item_fields)
@@ -301,7 +303,7 @@ class DedupItemPipeline:
             # Such items of all sites would be compared with each other.
             raise PageError(
                 "no_site",
-                "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item",
+                "CRAWLDEDUP_SCOPE is 'site', but the item has no field 'url' to tell its site",
             )
         # One text with markup is read as the page it is, with its tables and headings.
         is_page = len(texts) == 1 and _MARKUP.search(texts[0])
@@ -363,7 +365,7 @@ def bare_text(texts: list[str]) -> str:
         for text in texts
     ]
     if not all(bare):
-        raise PageError("empty", "there is nothing in one of the fields but markup")
+        raise PageError("empty", "one of the fields contains nothing but markup")
     return "\n".join(bare)
 
 
@@ -416,5 +418,5 @@ def _text_of(name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(filter(None, (_text_of(name, part) for part in value)))
     raise PageError(
-        "field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text"
+        "field_type", f"the field {name!r} contains a {type(value).__name__}, which is not a text"
     )

@@ -29,6 +29,6 @@ class LeftOutLines:
             if kind in self._told or len(self._told) >= _MOST_KINDS:
                 continue
             self._told.add(kind)
-            what = f"leaves out on {site} what always changes: {printable(line)!r}"
+            what = f"leaves out a line on {site} that always changes: {printable(line)!r}"
             say(self._crawler, logging.INFO, what)
             self._journal.put({"volatile": f"{site}: {printable(line)}"})

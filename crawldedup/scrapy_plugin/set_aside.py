@@ -64,5 +64,5 @@ class SetAside:
         count(self._crawler, "set_aside/failed")
         if not self._has_complained:
             self._has_complained = True
-            message = f"cannot set an item aside in {self._path}, and delivers it: {error}"
+            message = f"cannot set an item aside in {self._path}, so it is delivered: {error}"
             say(self._crawler, logging.WARNING, f"{message} (further ones are only counted)")

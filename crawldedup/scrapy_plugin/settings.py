@@ -29,7 +29,7 @@ CLOSE_REASON: Final = "crawldedup_error"
 
 _RENAMED: Final = {
     f"{PREFIX}DENY": f"is called {PREFIX}UNCHECKED_URLS now: its pages are fetched last, not "
-    "checked, and delivered. To not fetch them, use the `deny` of your LinkExtractor."
+    "checked, and delivered. If you do not want to fetch them, use the `deny` of your LinkExtractor."
 }
 # Why a crawl does not start: several components may refuse the same settings, or to start at all.
 _reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
@@ -62,7 +62,7 @@ def read_settings(settings: BaseSettings) -> CrawlOptions:
         raise ConfigurationError(f"{PREFIX}REPORT needs a journal, and {PREFIX}JOURNAL is False")
     if options.rules and options.keep_per_cluster > 1:
         raise ConfigurationError(
-            f"{PREFIX}RULES skips copies, and {PREFIX}KEEP_PER_CLUSTER wants some"
+            f"{PREFIX}RULES skips copies, but {PREFIX}KEEP_PER_CLUSTER asks for some"
         )
     return options
 

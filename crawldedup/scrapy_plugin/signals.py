@@ -52,7 +52,7 @@ async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
                 listener(**arguments)
             # As Scrapy does with the handlers of others.
             except Exception as error:
-                say(crawler, logging.ERROR, "a listener failed", error)
+                say(crawler, logging.ERROR, "a signal handler failed", error)
     if next(liveReceivers(getAllReceivers(crawler.signals.sender, signal)), None) is not None:
         await crawler.signals.send_catch_log_async(signal, **arguments, spider=crawler.spider)
 

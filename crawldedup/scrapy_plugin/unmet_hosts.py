@@ -45,7 +45,7 @@ class UnmetHosts:
             return []
         met = [printable(host) for host in self._met]
         return [
-            f"{_SETTING} names {host!r}, and no page of this host was checked: nothing was ignored "
-            f"there{did_you_mean(host, met)}"
+            f"{_SETTING} names {host!r}, but no page of this host was checked, so nothing was "
+            f"ignored there{did_you_mean(host, met)}"
             for host in list(self._unmet)[:_MOST_NAMED]
         ]
