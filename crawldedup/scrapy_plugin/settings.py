@@ -29,7 +29,8 @@ CLOSE_REASON: Final = "crawldedup_error"
 
 _RENAMED: Final = {
     f"{PREFIX}DENY": f"is called {PREFIX}UNCHECKED_URLS now: its pages are fetched last, not "
-    "checked, and delivered. If you do not want to fetch them, use the `deny` of your LinkExtractor."
+    "checked, and delivered. If you do not want to fetch them, use the `deny` of your "
+    "LinkExtractor."
 }
 # Why a crawl does not start: several components may refuse the same settings, or to start at all.
 _reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
