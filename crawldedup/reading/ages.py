@@ -30,7 +30,7 @@ _WORDS_OF_AGES: Final = frozenset(
     ]
 )  # fmt: skip
 _LETTERS_OF_AGES: Final = re.compile("[前전]")
-# A number and a unit of time, with what says in the language that this is an age.
+# A number and a unit of time, with the words that make it an age in the language.
 _AGE: Final = re.compile(
     r"""
     \d\s?(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\sago\b

@@ -158,7 +158,7 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
             # Or words of two elements would be one.
             node.insert_before(" ")
     cut = HtmlPage(tree.html or "")
-    # What is selected is compared, even if it is called noise.
+    # Selected elements are compared, even if their names say that they are noise.
     return (cut, bool(wanted)) if blocks_of(cut.tree).lines else (page, False)
 
 

@@ -26,7 +26,7 @@ _MOST_LEVELS: Final = 64
 _MOST_WORK: Final = 1_500_000_000
 _MOST_CELLS_PER_ROW: Final = 5000
 
-# It warns of every page without text. A level that the user has set stands.
+# It warns about every page without text. A level that the user has set is kept.
 _logger: Final = logging.getLogger("trafilatura")
 if _logger.level == logging.NOTSET:
     _logger.setLevel(logging.CRITICAL)

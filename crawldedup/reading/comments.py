@@ -184,7 +184,7 @@ def _written(blocks: Blocks, spans: Sequence[range]) -> Sequence[TextLine]:
         held.update(span)
     end = 0
     for block in sorted(held):
-        # What holds all comments may be called an <aside>.
+        # The element around all comments may be an <aside>.
         if not block or block < end or blocks.kinds[block] not in _AROUND:
             continue
         end = blocks.ends[block]

@@ -34,7 +34,7 @@ _MOST_PARTS: Final = 40
 _LONGEST_LABEL: Final = 150
 _LONGEST_ATTRIBUTE: Final = 2_000
 
-# Where an element stands. In a header, or beside the content, a heading may be the page's own.
+# Where an element is. In a header, or next to the content, a heading may be the page's own.
 _OUTSIDE, _IN_CONTENT, _HEADER, _AROUND = range(4)
 
 _BODY: Final = kind_of("body")
@@ -274,7 +274,7 @@ def _leads_away(link: LexborNode) -> bool:
 def is_called(node: LexborNode, label: re.Pattern[str]) -> bool:
     """Return whether an element, or one around it within the body, has such a name."""
     for outer in chain([node], elements_around(node)):
-        # Bodies are called so while all of their content is there.
+        # Bodies have such names while all of their content is there.
         if outer.tag_id == _BODY:
             return False
         attributes = outer.attributes

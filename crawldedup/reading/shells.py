@@ -45,7 +45,8 @@ from crawldedup.scope import site_of
 SHELL: Final = "shell"
 """The reason of the `PageError` for a shell."""
 
-# A shell is small, but for its scripts and what is around it. What exceeds one of these is none.
+# Apart from its scripts and the elements around it, a shell is small. A page that exceeds one of
+# these limits isn't a shell.
 _MOST_WORDS: Final = 80
 _MOST_LETTERS: Final = 1_000
 _MOST_LINES: Final = 12

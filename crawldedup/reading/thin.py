@@ -34,14 +34,14 @@ from crawldedup.urls import TOKEN
 Attributes = Mapping[str, str | None]
 
 _MEDIA: Final = tags("audio embed frame iframe image img object source track video")
-# Of links, of pictures in drawings, and of what a program makes a link.
+# For links, for pictures in drawings, and for elements that a program turns into links.
 _TARGETS: Final = ("href", "xlink:href", "data-href")
 _SILENT: Final = tags("base head link script style template title use")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 _LABELS: Final = ("alt", "data-alt")
 _LABELS_OF_MEDIA: Final = ("title", "aria-label")
 
-# Fields whose values are not shown, or are not the page's.
+# Fields whose values aren't shown, or don't belong to the page.
 _NO_VALUE: Final = tags("hidden password file image")
 # Fields whose values are words of the page, or change from day to day.
 _NO_CONTENT: Final = _NO_VALUE | tags("button submit reset date datetime-local month time week")
@@ -120,7 +120,7 @@ def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTe
             parts += map(_words, _lines(inner))
             parts += _Elements(inner, without_trackers=True).parts()
     whole = _joined([part.whole for part in parts])
-    # A request to enable scripts alone is nothing to see.
+    # A request to enable scripts doesn't count as visible.
     return ThinTexts(
         whole=_joined([whole, *excuses]) if whole else "",
         core=_joined([part.core for part in parts]),

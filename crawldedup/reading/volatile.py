@@ -48,7 +48,7 @@ _MOST_SHARE: Final = 0.8  # of a text that is left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _CODES: Final = "eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł"
 _CURRENCY: Final = re.compile(rf"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:{_CODES})(?![^\W\d_])", re.I)
-# Where a session is no token, such as session=12, it may name the content; so may ref=12.
+# A session that isn't a token, such as session=12, may name the content, and so may ref=12.
 _VISIT: Final = re.compile(
     r"(?<=[?&])(?:(?:phpsessid|jsessionid|utm_\w+|gclid|fbclid|msclkid)=[^&#]*|ref=[a-z_-]+(?=[&#]|$)|"
     rf"(?:s|sid|session_?(?:id)?|cfid|cftoken)=(?:{TOKEN})(?=[&#]|$))&?|;jsessionid=[^?#]*",

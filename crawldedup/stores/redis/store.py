@@ -157,7 +157,7 @@ class RedisStore:
             try:
                 return self._join(wanted)
             except ForeignIndexError:
-                # In the meantime, somebody else has begun the index with another key.
+                # In the meantime, somebody else has started the index with another key.
                 self._look()
                 return self._join(wanted)
 
