@@ -1,27 +1,30 @@
 """Kill crawlers over and over, and read hostile pages: what is lost, what comes twice, and what
 ends a reader?
 
-    python benchmarks/kills.py                                   # fleets of crawlers, on three
-    kinds of stores python benchmarks/kills.py --what crawls,workers,server --kills 100 python
-    benchmarks/kills.py --what pages --html FOLDER --seconds 300
+    python benchmarks/kills.py                       # fleets of crawlers, on three kinds of stores
+    python benchmarks/kills.py --what crawls,workers,server --kills 100
+    python benchmarks/kills.py --what set-aside,restore --kills 100
+    python benchmarks/kills.py --what pages --html FOLDER --seconds 300
 
 sqlite, redis, cluster   a fleet of eight crawlers shares an index. Each checks the pages of its
-queue as not delivered
-                         yet, and delivers those that pass; every second one asks about twenty at
-                         once. Each content comes at five URLs. Now and then a crawler is killed
-                         (SIGKILL), and a successor goes on.
+                         queue as not delivered yet, and delivers those that pass; every second one
+                         asks about twenty at once. Each content comes at five URLs. Now and then a
+                         crawler is killed (SIGKILL), and a successor goes on.
 crawls, workers, server  a Scrapy crawl is killed and begun again on the same index; or the
-processes that read pages
-                         are killed; or the Redis, which syncs every write. Each content comes at
-                         three URLs.
+                         processes that read pages are killed; or the Redis, which syncs every
+                         write. Each content comes at three URLs.
+set-aside                such a crawl keeps the items that it drops in a file.
+restore                  a command that restores items from such a file is killed and begun again.
 pages                    pages of a folder, or of the demo, are broken in several ways at random.
-Every extractor reads
-                         them, in a process that is started again if it dies.
+                         Every extractor reads them, in a process that is started again if it dies.
 
-    lost             contents of which no page was delivered
+    lost             contents of which no page was delivered; or items that were neither delivered
+                     nor set aside, that are not in the file any more, or that a restore has cut off
     unanswered       pages that no crawler of a fleet got a verdict on
-    delivered twice  how often a content came once more than needed; of a fleet, those that come as exact copies
-    needless         those that no kill explains, for their crawler had told what it delivered before it died
+    delivered twice  how often a content came once more than needed; of a fleet, those that come as
+                     exact copies
+    needless         those that no kill explains, for their crawler had told what it delivered
+                     before it died
 
 The SQLite file and the server hear of a delivery with the next check, the cluster of fifty at once.
 Of hostile pages, those count that end in an error which is no PageError, in a death, or beyond 2 s
@@ -50,6 +53,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lxml.html.defs import tags
 from rich.console import Console
 
+from benchmarks.kills_parts.items import restore_items, rounds, set_items_aside
 from benchmarks.shared.common import count, make_parser, make_table, one_of, progress, run
 from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
@@ -58,7 +62,7 @@ from crawldedup.page import Page
 from crawldedup.reading.reader import PageReader
 from tests.attacks.fleet import BATCH, Fleet, Outcome
 from tests.scrapy_plugin.crawling import start
-from tests.scrapy_plugin.website import Site, article
+from tests.scrapy_plugin.website import Answer, Site, article
 from tests.servers import ClusterSetup, RedisServer
 
 if TYPE_CHECKING:
@@ -69,6 +73,8 @@ if TYPE_CHECKING:
 FLEETS: Final = ("sqlite", "redis", "cluster")
 CRAWLS: Final = {"crawls": ("sqlite", "redis"), "workers": ("sqlite",), "server": ("redis",)}
 """What is killed of a crawl, and the stores of the crawls, in turn."""
+SET_ASIDE: Final = "set-aside"
+RESTORE: Final = "restore"
 PAGES: Final = "pages"
 SEED: Final = 1
 UNTOLD_TO_A_CLUSTER: Final = 50
@@ -159,15 +165,34 @@ def run_crawls(what: str, given: Namespace) -> list[Outcome]:
     return outcomes
 
 
-def crawl_to_the_end(
-    what: str, kind: str, contents: int, kills: int, dice: random.Random
-) -> Outcome:
-    """Crawl a site once, and kill so often on the way, at most."""
-    answers = {
+def run_on_items(what: str, given: Namespace) -> list[Outcome]:
+    """Set items aside, or restore them, until so much was killed or time is up."""
+    dice = random.Random(SEED)
+
+    def once(left: int) -> Outcome:
+        if what == RESTORE:
+            return restore_items(given.contents, left, dice)
+        answers = site_of(given.contents)
+        return set_items_aside(answers, SETTINGS, min(left, KILLS_A_CRAWL), dice)
+
+    with progress(what, given.kills) as advance:
+        return rounds(once, given.kills, given.seconds, advance)
+
+
+def site_of(contents: int) -> dict[str, Answer]:
+    """Return a site of so many contents, each at three URLs."""
+    return {
         f"/{folder}/{content}": article(content, words=120, changed_words=int(folder == "near"))
         for content in range(contents)
         for folder in FOLDERS_OF_A_CONTENT
     }
+
+
+def crawl_to_the_end(
+    what: str, kind: str, contents: int, kills: int, dice: random.Random
+) -> Outcome:
+    """Crawl a site once, and kill so often on the way, at most."""
+    answers = site_of(contents)
     paths, killed = dice.sample(list(answers), len(answers)), 0
     with (
         tempfile.TemporaryDirectory() as name,
@@ -312,7 +337,7 @@ def read_broken_pages(given: Namespace) -> tuple[Counter[str], list[str]]:
 
 def main(words: Sequence[str]) -> int:
     parser = make_parser(__doc__)
-    known = (*FLEETS, *CRAWLS, PAGES)
+    known = (*FLEETS, *CRAWLS, SET_ASIDE, RESTORE, PAGES)
     parser.add_argument(
         "--what",
         type=one_of(*known),
@@ -343,7 +368,10 @@ def main(words: Sequence[str]) -> int:
     for what in given.what:
         if what != PAGES:
             started = time.monotonic()
-            outcomes = run_fleets(what, given) if what in FLEETS else run_crawls(what, given)
+            run_kind = run_fleets if what in FLEETS else run_crawls
+            if what in (SET_ASIDE, RESTORE):
+                run_kind = run_on_items
+            outcomes = run_kind(what, given)
             total = Outcome(*map(sum, zip(*outcomes, strict=True)))
             rows.append(
                 {"what": what, **total._asdict(), "seconds": round(time.monotonic() - started)}
@@ -382,6 +410,7 @@ if __name__ == "__main__":
         main,
         "--kills 3 --contents 16",
         "--what crawls,server --kills 1 --contents 10",
+        "--what set-aside,restore --kills 1 --contents 10",
         # The crawl must live longer than until its first kill.
         "--what workers --kills 1 --contents 400",
         "--what pages --html HTML --pages 8",

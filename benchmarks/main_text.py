@@ -1,5 +1,5 @@
-"""Measure what the main text of each page costs a crawl: from the add-on, and from trafilatura in
-the callback.
+"""Measure what the main text of each page costs a crawl: from the add-on, and from trafilatura or
+readability in the callback.
 
     python benchmarks/main_text.py                      # Debian documentation, downloaded
     python benchmarks/main_text.py --html FOLDER        # pages of your own
@@ -10,6 +10,7 @@ machine, 16 at a time, and yields an item with the title, headings and links of 
 
 - plain: without the add-on, and without a text,
 - trafilatura: without the add-on, with trafilatura in its callback,
+- readability: the same with readability-lxml, which is left out if it is not installed,
 - add-on: with the add-on and its defaults, without a text,
 - add-on, text: with `CRAWLDEDUP_TEXT`, whose text goes into the item.
 
@@ -27,6 +28,7 @@ import os
 import sys
 import tempfile
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -51,16 +53,18 @@ class Kind(NamedTuple):
 
     name: str
     addon: bool
-    text: str  # "", "trafilatura" or "addon"
+    text: str  # one of TEXTS
 
 
+_RIVAL: Final = Kind("trafilatura", addon=False, text="trafilatura")
+_READABILITY: Final = Kind("readability", addon=False, text="readability")
 KINDS: Final = (
     Kind("plain", addon=False, text=""),
-    Kind("trafilatura", addon=False, text="trafilatura"),
+    _RIVAL,
+    *([_READABILITY] if find_spec("readability") else []),
     Kind("add-on", addon=True, text=""),
     Kind("add-on, text", addon=True, text="addon"),
 )
-_RIVAL: Final = KINDS[1]
 Round = dict[Kind, Outcome]
 """One crawl of each kind."""
 

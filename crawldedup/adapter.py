@@ -9,8 +9,9 @@ from typing import Any, Final, Self
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.crawling.copies import Copies
-from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.options import OWN_TEXT, CrawlOptions
 from crawldedup.crawling.outcomes import Fate, decide, key_of
+from crawldedup.crawling.repeated import RepeatedLines
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.page import Page
 from crawldedup.reading.shells import SHELL
@@ -43,6 +44,7 @@ class CrawlDeduplicator:
             self.options, workers=self.options.workers, page_seconds=self.options.page_seconds
         )
         self._copies = Copies(self.options.prefer, self.options.trusted_sites)
+        self._repeated = RepeatedLines()
         self._seen: set[int] = set()
         self._shells: set[str] = set()  # Sites whose pages a script has yet to fill.
         self.counts: Counter[str] = Counter()
@@ -79,7 +81,7 @@ class CrawlDeduplicator:
         page = Page(url, html=html, encoding=encoding, delivered=False, **asked)
         try:
             prepare = self._copies.preparer(url, [links])
-            judged = await self.dedup.judge(page, prepare, with_text=options.text)
+            judged = await self.dedup.judge(page, prepare, with_text=bool(options.text))
         except Exception as error:
             self._count_failure(url, error)
             return {}
@@ -93,7 +95,10 @@ class CrawlDeduplicator:
             self.counts[f"siblings/{sibling}"] += 1
         mark: dict[str, Any] = wire.plain(verdict)
         if main is not None:
-            mark |= {"text": main.text, "name": main.name}
+            text = main.text
+            if options.text == OWN_TEXT:
+                text = self._repeated.own_text(url, main, is_copy=verdict.is_duplicate)
+            mark |= {"text": text, "name": main.name}
         # The links of a start page are wanted.
         return mark | {
             "refused": outcome.refused,

@@ -37,10 +37,10 @@ from crawldedup.demo import DEMO
 from crawldedup.errors import MissingDependencyError
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of
+from crawldedup.passwords import without_passwords
 from crawldedup.report.changes import CHANGES
 from crawldedup.report.command import REPORT
 from crawldedup.service.command import SERVE
-from crawldedup.stores.registry import without_passwords
 
 _FIELDS: Final[Arguments] = {
     "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
@@ -183,13 +183,23 @@ _DECIDING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
 _FIND: Final = "list the remembered pages that resemble a page, without remembering it"
 _EXPLAIN: Final = "show the verdict that a page would get now and why, without remembering it"
 _SHELL: Final = {"shell": argument("the shell", choices=("bash", "zsh", "fish"))}
-_FORGOTTEN: Final = {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")}
+_FOUND: Final = {
+    "page": argument(_ONE_PAGE, "PAGE"),
+    "--url": argument("the URL of the page (default: its own)", "URL"),
+}
+_FORGOTTEN: Final = {
+    "urls": argument("a page's URL, as it was crawled", "URL", nargs="+"),
+    # Pages are removed in every scope; command lines of earlier versions had to name one.
+    "--scope": argument(argparse.SUPPRESS, dest="any_scope"),
+}
 _YES: Final = {"--yes": argument("do it", action="store_true")}
 _ALIKE: Final = {"store": "memory://", "key": 0}  # two runs are compared alike everywhere
 _COMMANDS: Final[dict[str, Command]] = {
     "demo": DEMO,
     "check": Command("decide about pages and remember them", _PAGES_OR_ONE, _CHECKING, run="check"),
-    "find": Command(_FIND, {"page": argument(_ONE_PAGE, "PAGE")}, _ASKING, run="find"),
+    "find": Command(
+        _FIND, _FOUND, _ASKING, run="find", inherited=("extractor", "distinguish", "scope")
+    ),
     "explain": Command(
         _EXPLAIN,
         _PAGES_OR_ONE | _DETAIL,
@@ -230,7 +240,10 @@ _COMMANDS: Final[dict[str, Command]] = {
         index={"key": 0},
     ),
     "forget": Command(
-        "remove pages from an index", _FORGOTTEN, (*_INDEX, "scope"), run="forget_given"
+        "remove pages from an index, whatever scope they are in",
+        _FORGOTTEN,
+        _INDEX,
+        run="forget_given",
     ),
     "clear": Command(
         "remove all pages of a namespace, no matter which options or version made it",
@@ -316,7 +329,12 @@ def parser() -> argparse.ArgumentParser:
             subparser.add_argument(*names.split(), **settings)
         declared = {option.name: option for option in options_of(command.kind)}
         for option in command.options:
-            _add_option(subparser, declared[option], command.defaults)
+            _add_option(
+                subparser,
+                declared[option],
+                command.defaults,
+                is_inherited=option in command.inherited,
+            )
         subparser.add_argument("--json", action="store_true", help="print JSON instead of text")
         subparser.set_defaults(command=name)
     return root
@@ -339,7 +357,11 @@ def complete(given: argparse.Namespace, output: Output) -> None:
 
 
 def _add_option(
-    subparser: argparse.ArgumentParser, option: Option, defaults: dict[str, Any]
+    subparser: argparse.ArgumentParser,
+    option: Option,
+    defaults: dict[str, Any],
+    *,
+    is_inherited: bool,
 ) -> None:
     # Written as in argparse and most other programs.
     help_text = option.help[0].lower() + option.help[1:].removesuffix(".")
@@ -348,6 +370,9 @@ def _add_option(
         # The help doesn't show the value, because the variable may contain a password.
         default = None
         shown = f"the variable {STORE_VARIABLE}, or else {DEFAULT_STORE}"
+    if is_inherited:
+        default = argparse.SUPPRESS  # A value that is there was given.
+        shown = "the index's"
     if shown is not None:
         help_text += f" (default: {shown})"
     if option.kind is bool:

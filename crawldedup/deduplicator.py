@@ -15,6 +15,7 @@ from crawldedup.index.explain import Explanation, explain_page
 from crawldedup.index.judging import BATCH, Judge, Result, or_raise
 from crawldedup.index.lifetime import HEARTBEAT_SECONDS as HEARTBEAT_SECONDS
 from crawldedup.index.lifetime import Index
+from crawldedup.index.scopes import KnownScopes
 from crawldedup.key import Key
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page, PageId, PageValues
@@ -286,6 +287,14 @@ class Deduplicator:
         return self._index.hosts
 
     @property
+    def scopes(self) -> KnownScopes:
+        """The scopes of the pages, as far as the index has told them when it was last asked.
+
+        To remove a page from all of them, call `forget` with each key of `scopes.all_of(url)`.
+        """
+        return self._index.scopes
+
+    @property
     def key(self) -> Key:
         """The secret of the index, which was made when the index began.
 
@@ -356,7 +365,8 @@ class Deduplicator:
         """Use the existing index, no matter which options it was made with.
 
         This is for tasks that don't need a text: getting the figures of an index, and forgetting
-        pages. Searches in such an index find nothing. Call it before anything else.
+        pages. Searches in such an index find nothing. No warning is logged if the scope differs.
+        Call it before anything else.
 
         Returns:
             The options that differ, each with a description of the difference.

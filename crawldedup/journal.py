@@ -236,6 +236,31 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
     return sorted(chosen.values(), key=lambda journal: (journal.started, journal.path))
 
 
+def find_before(source: str | Path, later: list[Journal], moment: float) -> list[Journal]:
+    """Return the journals of the last crawl of a spider that started by a moment.
+
+    Args:
+        source: A folder.
+        later: The journals of a later crawl of the spider.
+        moment: In seconds since 1970 (UTC).
+
+    Raises ConfigurationError if there is none.
+    """
+    spider = later[0].spider
+    of_crawls = [
+        crawl
+        for name, crawl in _by_crawl(_journals_at(Path(source))).items()
+        if crawl[0].spider == spider and name != later[0].crawl
+    ]
+    for crawl in of_crawls:
+        if crawl[0].started <= moment:
+            return crawl
+    raise ConfigurationError(
+        f"there are {len(of_crawls)} more crawls of the spider {printable(spider)!r} in "
+        f"{printable(str(source))}, and none that began by then"
+    )
+
+
 def journals(source: str | Path, crawl: str | None = None) -> list[Path]:
     """Return the files of one crawl, one for each process.
 

@@ -28,7 +28,7 @@ def test_a_deduplicator_has_the_members_that_are_documented() -> None:
         "fingerprint forget "
         "from_options heartbeat hosts"
     )
-    members += " info key note open options pages session text_of"
+    members += " info key note open options pages scopes session text_of"
     assert [
         name for name in dir(crawldedup.Deduplicator()) if not name.startswith("_")
     ] == members.split()

@@ -44,7 +44,7 @@ class Task:
     """What to crawl, and how.
 
     `addon` False leaves the add-on out, whatever `settings` say of it. `text` says where the main
-    text of an item comes from: nowhere, "trafilatura" or the "addon".
+    text of an item comes from: nowhere, "trafilatura", "readability" or the "addon".
     """
 
     base: str
@@ -140,10 +140,27 @@ def by_trafilatura() -> Callable[[Response], str | None]:
     return lambda response: trafilatura.extract(response.text, url=response.url)
 
 
+def by_readability() -> Callable[[Response], str | None]:
+    """Return what has readability-lxml extract the text of a page, which is imported by now.
+
+    It gives HTML, so that the text is taken out of it, as its users do.
+    """
+    from lxml import html
+    from readability import Document
+
+    def text_of(response: Response) -> str | None:
+        # It logs each page that it has to read a second time.
+        article = html.fromstring(Document(response.text).summary(html_partial=True))
+        return str(article.text_content())
+
+    return text_of
+
+
 TEXTS: Final[dict[str, Callable[[], Callable[[Response], str | None]]]] = {
     "": lambda: no_text,
     "addon": lambda: text_of_addon,
     "trafilatura": by_trafilatura,
+    "readability": by_readability,
 }
 """Makes what a callback calls for the main text, before the crawl begins."""
 

@@ -90,6 +90,12 @@ def rows(folder: Path) -> dict[str, Row]:
         "no-postpone": Row(
             "crawldedup, drop-items, in Scrapy's order", ADDON | {"CRAWLDEDUP_POSTPONE": False}
         ),
+        **{
+            f"budget-{pages}": Row(
+                f"crawldedup, drop-items, a budget of {pages}", ADDON | {"CRAWLDEDUP_BUDGET": pages}
+            )
+            for pages in (50, 100)
+        },
         "first-copy": Row("crawldedup, drop-items, the first copy alone", first_copy),
         "first": Row("crawldedup, a first crawl", first),
         "rules": Row(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from crawldedup.advice.mining import UNTOLD, Page, walk
+from crawldedup.advice.evidence import UNTOLD, Page, walk
 from crawldedup.advice.rules import LEAST_CONFIDENCE, Address, Rule, name_of
 from crawldedup.text import pluralize
 
@@ -97,13 +97,15 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
     # Its patterns are for all that is below a folder, so they name none whose numbers differ, and
     # not the whole site.
     folders = sorted({re.sub(r"[^/]*0.*", "", folder) for folder in rule.folders} - {"/"})
-    if not all(map(_PLAIN.fullmatch, (rule.site, rule.find, *folders, *left_alone))):
+    targets = _paths_of(rule)
+    if not all(map(_PLAIN.fullmatch, (rule.site, rule.find, *folders, *targets, *left_alone))):
         return None
     exclude = [f"{rule.site}{path}|" for path in sorted(left_alone)]
-    if rule.kind == "query" and folders:
+    if rule.kind == "query" and (folders or targets):
         parts = rule.find.split("&")
         asked = "&".join(part if "=" in part else f"{part}=*" for part in parts)
-        include = [f"{rule.site}{folder}?{asked}" for folder in folders]
+        places = [f"{path}|" for path in targets] or folders
+        include = [f"{rule.site}{place}?{asked}" for place in places]
         processor, arguments = "queryRemoval", list[Any](map(name_of, parts))
     elif rule.kind == "prefix" and (
         removed := _removed(rule.find.split("/"), rule.replace.split("/"))
@@ -119,13 +121,20 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
         return None
     pattern = {"include": include, **({"exclude": exclude} if exclude else {})}
     plain = {"order": 100, "processor": processor, "urlPattern": pattern, "args": arguments}
-    everywhere, below = replace(rule, folders=frozenset(), exceptions=frozenset()), tuple(folders)
-    return (
-        plain,
-        lambda address: (
-            (everywhere.rewritten(address) if address.path.startswith(below) else None) or address
-        ),
-    )
+    everywhere = replace(rule, folders=frozenset(), exceptions=frozenset(), targets=frozenset())
+
+    def rewrite(address: Address) -> Address:
+        is_meant = address.path in targets if targets else address.path.startswith(tuple(folders))
+        rewritten = everywhere.rewritten(address) if is_meant else None
+        return rewritten or address
+
+    return plain, rewrite
+
+
+def _paths_of(rule: Rule) -> list[str]:
+    """Return the paths of the only pages that a rule is for; none if it is for all of a folder."""
+    targets = [Address.of(url) for url in sorted(rule.targets)]
+    return sorted({target.path for target in targets if target is not None})
 
 
 def _removed(folders: list[str], left: list[str]) -> list[int]:
@@ -142,10 +151,13 @@ def _removed(folders: list[str], left: list[str]) -> list[int]:
 def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
     """Return a regular expression for the `deny` of a LinkExtractor."""
     folders = "|".join(re.escape(folder).replace("0", r"\d+") for folder in sorted(rule.folders))
-    begin, find = (
-        rf"^{re.escape(rule.site)}(?=(?:{folders})[^/?#]*/?(?:[?#]|$))",
-        re.escape(rule.find),
-    )
+    find = re.escape(rule.find)
+    # An ending may hold folders, which stand behind those of the rule.
+    end = find if rule.kind == "suffix" else "/?"
+    pages = rf"(?:{folders})[^/?#]*{end}"
+    if targets := _paths_of(rule):
+        pages = rf"(?:{'|'.join(map(re.escape, targets))})"
+    begin = rf"^{re.escape(rule.site)}(?={pages}(?:[?#]|$))"
     if left_alone:
         begin += rf"(?!(?:{'|'.join(map(re.escape, sorted(left_alone)))})(?:[?#]|$))"
     match rule.kind:
@@ -153,8 +165,6 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
             pattern = begin + "".join(map(_asked, rule.find.split("&")))
         case "prefix":
             pattern = rf"{begin}{find}[^?#]"
-        case "suffix":
-            pattern = rf"{begin}[^?#]*{find}(?:[?#]|$)"
         case _:
             pattern = begin
     denied = re.compile(pattern)

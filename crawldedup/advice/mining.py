@@ -11,10 +11,10 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
-from heapq import heappop, heappush
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Final
 
+from crawldedup.advice.evidence import Page, walk
 from crawldedup.advice.rules import (
     LEAST_CONFIDENCE,
     VIEWS,
@@ -29,15 +29,11 @@ from crawldedup.scope import site_of
 
 LEAST_SUPPORT: Final = 5  # how many different pieces of content have to support a rule
 LEAST_COPIES: Final = 2  # how many pages in a folder have to support a rule there
+# How many pages have to support a rule that applies to a single page, such as /?wc-api=.
+LEAST_COPIES_OF_PAGE: Final = 20
 # So many candidates of a site are weighed, those that the most copies speak for.
 MOST_OF_A_SITE: Final = 64
 MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the most copies
-
-# The number of pages that are kept, which takes about 300 MB, and up to a third of them from one
-# site.
-MOST_PAGES: Final = 300_000
-START: Final = 0  # the referer of a page that a crawl began with
-UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
 
 _MIRRORS: Final = (
     "host",
@@ -53,103 +49,6 @@ _MOST_LEVELS: Final = 4
 _VIEW: Final = re.compile(rf"\b(?:{VIEWS}|mirror|wap)\b|^http:", re.IGNORECASE)
 
 _Change = tuple[str, str, str, str]  # the kind, site, find and replace of a rule
-# The URL, outcome, original, digest, referer and depth of a response, as a journal has them.
-Row = tuple[str, str, str | None, str | None, str | None, int | None]
-
-
-class Page(NamedTuple):
-    """A page, as evidence for rules.
-
-    Pages with the same `content` are copies, and `twin` is the original of a copy.
-
-    `key` and `referer` are keys of addresses. `referer` can also be `START` or `UNTOLD`. The
-    content is 0 if it isn't known, but such a page may still lead to others.
-    """
-
-    address: Address
-    key: int
-    content: int
-    referer: int
-    is_thin: bool
-    twin: Address | None
-
-
-def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
-    """Return the pages of a crawl, up to a maximum number, from its responses in order."""
-    pages: list[Page] = []
-    contents: dict[int, int] = {}
-    of_site: Counter[str] = Counter()
-    # Originals and the pages that lead to others come again and again.
-    address_of = lru_cache(20_000)(Address.of)
-    for url, outcome, of, digest, by, depth in rows:
-        if len(pages) == most:
-            break
-        address = address_of(url)
-        if address is None or of_site[address.origin] >= most // 3:
-            continue
-        key, content, twin = address.key(), 0, None
-        match outcome:
-            case "near" | "exact" if twin := address_of(of or ""):
-                original = twin.key()
-                content = contents[key] = contents.setdefault(original, original)
-            case "new" | "revisit":
-                content = contents.setdefault(key, key)
-            case "thin" if digest:
-                # Two equal short texts say little of the rest of their URLs' pages; two that differ
-                # say enough.
-                content = contents[key] = hash(digest)
-        referer = address_of(by or "")
-        of_site[address.origin] += 1
-        led_by = referer.key() if referer else UNTOLD if depth else START
-        pages.append(Page(address, key, content, led_by, outcome == "thin", twin))
-    return pages
-
-
-# Contents that are not reached, each with a page of it, and with the one that leads there and is
-# not fetched.
-Lost = dict[int, tuple[Page, Page]]
-
-
-def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
-    """Walk through a crawl again, fetching only the first page of each target.
-
-    The target of a denied link is None. Only the links in the journal count, which has one link to
-    each URL: the first that was followed.
-
-    Returns:
-        How many pages are fetched, and which content is lost.
-    """
-    aims = list(targets)
-    keys = {page.key for page in pages}
-    led_to: defaultdict[int, list[int]] = defaultdict(list)
-    for order, page in enumerate(pages):
-        # What led there may be no page of the journal, or the page itself.
-        led_to[page.referer if page.referer in keys and page.referer != page.key else START].append(
-            order
-        )
-    waiting = led_to.pop(START, [])
-    fetched, visited = set[int](), set[int]()
-    reached = {0}
-    skipped: list[tuple[Page, Page]] = []
-    while waiting:
-        order = heappop(waiting)
-        page, aim = pages[order], aims[order]
-        # Crawlers of a fleet may have met a page each, and judged it differently.
-        if page.key not in visited:
-            if page.referer != START if aim is None else aim in fetched:
-                skipped.append((page, page))
-                continue
-            visited.add(page.key)
-            fetched.add(page.key if aim is None else aim)
-        reached.add(page.content)
-        for child in led_to.pop(page.key, ()):
-            heappush(waiting, child)
-    lost: Lost = {}
-    for page, behind in skipped:
-        if page.content not in reached:
-            lost.setdefault(page.content, (page, behind))
-        skipped.extend((pages[order], behind) for order in led_to.pop(page.key, ()))
-    return len(fetched), lost
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
@@ -197,7 +96,8 @@ def _between(one: Address, other: Address) -> Iterator[_Change]:
         worse, better = _sorted(one.origin, other.origin)
         yield "host", worse, worse, better
     elif is_alike == [True, False, True]:
-        yield from _of_paths(one.origin, one.path, other.path)
+        have_queries = bool(one.parameters)
+        yield from _of_paths(one.origin, one.path, other.path, have_queries=have_queries)
 
 
 def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
@@ -224,7 +124,7 @@ def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
             yield "query", one.origin, parameter, ""
 
 
-def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
+def _of_paths(origin: str, one: str, other: str, *, have_queries: bool) -> Iterator[_Change]:
     left, right = one.split("/")[1:], other.split("/")[1:]
     # The name of the page comes after the part that differs, and isn't empty.
     end = min(_common(left[::-1], right[::-1]), min(len(left), len(right)) - _common(left, right))
@@ -235,7 +135,7 @@ def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
         ):
             before, after = ("/".join(("", *each, "")) for each in folders)
             yield "prefix", origin, *_sorted(before, after, nothing="/")
-    yield from _of_endings(origin, one, other)
+    yield from _of_endings(origin, one, other, are_scripts=have_queries)
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> int:
@@ -244,17 +144,25 @@ def _common(left: Sequence[str], right: Sequence[str]) -> int:
     return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
-def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
+def _of_endings(
+    origin: str, one: str, other: str, *, are_scripts: bool = False
+) -> Iterator[_Change]:
+    """Yield the rule for the endings of two paths, if there is one.
+
+    The query names what scripts show, so that a whole path may be their ending.
+    """
     start = _common(one, other)
     if one[start : start + 1].isalnum() or other[start : start + 1].isalnum():
         # Not in the middle of a word.
         start -= 1
+        while are_scripts and start > 0 and one[start].isalnum():
+            start -= 1
         if start < 0 or one[start].isalnum():
             return
     left, right = _sorted(one[start:], other[start:])
     # Numbers tell pages apart.
     if (
-        start
+        (start or are_scripts)
         and len(left) + len(right) <= _LONGEST_ENDING
         and not any(map(str.isdigit, left + right))
     ):
@@ -355,11 +263,14 @@ class _Site:
             rule = self._held(candidate, groups)
         if rule is None or lost:
             return False
-        if (earlier := self._rules.get(rule.id)) is not None:
+        earlier = self._rules.get(rule.id)
+        if earlier is not None and bool(earlier.targets) != bool(rule.targets):
+            return False  # What is known of some pages must not count for all of a folder.
+        if earlier is not None:
             # Another round finds it in further folders.
             sets = {
                 name: getattr(earlier, name) | getattr(rule, name)
-                for name in ("folders", "exceptions")
+                for name in ("folders", "exceptions", "targets")
             }
             sums = {
                 name: getattr(earlier, name) + getattr(rule, name)
@@ -385,7 +296,8 @@ class _Site:
             if not page.content or (target := rule.rewritten(address)) is None:
                 continue
             if (key := target.key()) not in of_targets:
-                of_targets[key] = _Group(target, first_at.get(key, order), address.folder())
+                folder = rule.folder_of(address)
+                of_targets[key] = _Group(target, first_at.get(key, order), folder)
             group = groups[page.key] = of_targets[key]
             group.orders.append(order)
             kept = self._pages[group.kept]
@@ -431,7 +343,7 @@ class _Site:
         )
         support = len({self._pages[group.kept].content for group in good})
         if support < LEAST_SUPPORT:
-            return None
+            return self._held_at_pages(rule, groups)
         return replace(
             rule,
             folders=frozenset(sound),
@@ -441,6 +353,31 @@ class _Site:
             against=sum(len(group.orders) for group in bad),
             examples=tuple(group.example for group in good[:3]),
             contrary=bad[0].contrary if bad else "",
+        )
+
+    def _held_at_pages(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
+        """Return a rule for pages at which parameters say nothing, whatever they say elsewhere.
+
+        Each of these pages was met without the parameters, too, and all that was met with them is a
+        copy of it. None if there is no such page.
+        """
+        if rule.kind != "query":
+            return None
+        held = []
+        for group in dict.fromkeys(groups.values()):
+            is_met = self._keys[group.kept] == group.target.key()
+            is_wrong = bool(group.contrary) or (*rule.id, group.folder) in self._wrong
+            if is_met and not is_wrong and group.copies >= LEAST_COPIES_OF_PAGE:
+                held.append(group)
+        if not held:
+            return None
+        return replace(
+            rule,
+            folders=frozenset([group.folder for group in held]),
+            targets=frozenset([group.target.url() for group in held]),
+            support=len(held),
+            copies=sum(group.copies for group in held),
+            examples=tuple([group.example for group in held[:3]]),
         )
 
     def _lost(self, rule: Rule, groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:

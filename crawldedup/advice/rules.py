@@ -126,7 +126,12 @@ class Address(NamedTuple):
         """Return the folder of the page, with 0 for each number: /news/0/0/ for
         /news/2026/11/ferry.
         """
-        return _NUMBER.sub("0", self.path[: self.path.rstrip("/").rfind("/") + 1]) or "/"
+        return _folder_of(self.path.rstrip("/"))
+
+
+def _folder_of(path: str) -> str:
+    """Return the folder of a path, with all numbers alike."""
+    return _NUMBER.sub("0", path[: path.rfind("/") + 1]) or "/"
 
 
 def name_of(parameter: str) -> str:
@@ -172,7 +177,8 @@ class Rule:
     which all must be there, or a name with its value ("query"); how a path begins ("prefix") or
     ends ("suffix"); or scheme and host ("host"). `replace` stands for what was found. The rule
     applies to pages in `folders`, where it was seen, and not to those whose rewritten URL is one of
-    `exceptions`.
+    `exceptions`. With `targets`, it applies only to pages whose rewritten URL is one of these: of
+    them alone is it known that the parameters say nothing.
 
     `support` counts the contents and `copies` the pages that speak for the rule, `against` the
     pages that it takes for copies and that are none; `contrary` says of one why. `confirmed` has
@@ -185,6 +191,7 @@ class Rule:
     replace: str = ""
     folders: frozenset[str] = frozenset()
     exceptions: frozenset[str] = frozenset()
+    targets: frozenset[str] = frozenset()
     support: int = 0
     copies: int = 0
     against: int = 0
@@ -208,7 +215,8 @@ class Rule:
         if self.kind == "suffix":
             return f"*{self.find} -> *{self.replace}"
         if self.kind == "query":
-            return self.find if self.find.startswith(";") else f"?{self.find}"
+            found = self.find if self.find.startswith(";") else f"?{self.find}"
+            return f"{found} of {' and '.join(sorted(self.targets))}" if self.targets else found
         return f"{self.find} -> {self.replace}"
 
     @property
@@ -216,11 +224,31 @@ class Rule:
         """The name of the rule in logs and reports."""
         return f"{self.site}: {self.what}"
 
+    def folder_of(self, address: Address) -> str:
+        """Return the folder that counts for an address, with all numbers alike.
+
+        An ending may hold folders, such as that of /news/ferry/amp/. The page stands where it would
+        stand without them, so that the rule is for all pages of /news/, and not for this one alone.
+        """
+        if self.kind == "suffix" and address.path.endswith(self.find):
+            return _folder_of(address.path[: -len(self.find)])
+        return address.folder()
+
     def rewritten(self, address: Address) -> Address | None:
         """Return the rewritten address, or None if the rule doesn't apply."""
+        target = self._replaced(address)
+        # A candidate is tried everywhere.
+        if target == address or (self.folders and self.folder_of(address) not in self.folders):
+            return None
+        if self.targets and target.url() not in self.targets:
+            return None
+        return None if self.exceptions and target.url() in self.exceptions else target
+
+    def _replaced(self, address: Address) -> Address:
+        """Return the rewritten address, no matter in which folders the rule applies."""
         origin, path, parameters = address
         if origin != self.site:
-            return None
+            return address
         match self.kind:
             case "query":
                 wanted = self.find.split("&") if parameters else []
@@ -233,11 +261,7 @@ class Rule:
                 path = self.replace + path[len(self.find) :]
             case "suffix" if path.endswith(self.find):
                 path = path[: -len(self.find)] + self.replace or "/"
-        target = Address(origin, path, parameters)
-        # A candidate is tried everywhere.
-        if target == address or (self.folders and address.folder() not in self.folders):
-            return None
-        return None if self.exceptions and target.url() in self.exceptions else target
+        return Address(origin, path, parameters)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, which are the same in every process."""
@@ -423,7 +447,8 @@ class Predictor(Generic[Request]):
         So a target that only this crawl knows is checked once more before anything is skipped
         there.
         """
-        target, place = aim.target, (aim.rules, aim.address.origin, aim.address.folder())
+        # The views of a page may stand in a folder of their own, and would never be checked there.
+        target, place = aim.target, (aim.rules, aim.address.origin, aim.rewritten.folder())
         target.predicted += 1
         self._predicted[place] += 1
         first = 2 if aim.rules <= target.trusted else 1

@@ -21,6 +21,7 @@ from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.index.explain import Comparison, Explanation
 from crawldedup.index.judging import Result
+from crawldedup.index.scopes import KnownScopes
 from crawldedup.key import Key
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page, PageId, PageValues
@@ -54,8 +55,7 @@ class AsyncDeduplicator:
     HTML and long texts are read in worker processes, within limits of time and memory. If a page
     kills its worker, no other page is affected. The store is asked about all waiting pages in one
     round trip: `memory://` in the event loop, any other store in a thread. If a store fails, it is
-    left alone for some seconds, and pages fail at once in the meantime. Use an instance in one
-    event loop only.
+    left alone for seconds, and pages fail at once meanwhile. Use an instance in one event loop.
 
     Args:
         store: The URL of the store.
@@ -129,6 +129,11 @@ class AsyncDeduplicator:
     def hosts(self) -> HostKnowledge:
         """What is known about hosts. See `Deduplicator.hosts`."""
         return self._dedup.hosts
+
+    @property
+    def scopes(self) -> KnownScopes:
+        """The scopes of the pages. See `Deduplicator.scopes`."""
+        return self._dedup.scopes
 
     @property
     def waiting(self) -> int:
@@ -321,10 +326,7 @@ class AsyncDeduplicator:
     def deliver(
         self, url: str, *, identity: str | None = None, scope_key: str | None = None
     ) -> None:
-        """Note that a page checked with `delivered=False` was delivered.
-
-        See `Deduplicator.deliver`.
-        """
+        """Note that a page was delivered. See `Deduplicator.deliver`."""
         self._dedup.deliver(url, identity=identity, scope_key=scope_key)
         self._early.deliver(PageId(url, identity, scope_key))
 

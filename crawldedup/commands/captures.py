@@ -10,7 +10,7 @@ from crawldedup.commands.http_bodies import Body, decoded_body
 from crawldedup.commands.items import NoPage, Unread
 from crawldedup.errors import PageError
 from crawldedup.page import Page
-from crawldedup.reading.charsets import codec_of, text_of
+from crawldedup.reading.charsets import codec_of, names_no_page, text_of
 from crawldedup.reading.html import decode
 from crawldedup.reading.markup import is_html
 
@@ -115,6 +115,9 @@ def _page_of_text(
         text_of(body, declared.charset, "replace"), parts=declared.name != "text/markdown"
     ):
         return Page(url, html=body, encoding=declared.charset)
+    if names_no_page(declared.charset):
+        message = f"its declared encoding, {declared.charset}, is not one of web pages"
+        return Unread(url, PageError("encoding", message))
     try:
         return Page(url, text=checked_text(text_of(body, declared.charset)))
     except UnicodeError:

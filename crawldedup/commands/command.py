@@ -24,7 +24,7 @@ from rich.text import Text
 from crawldedup.commands.packing import packed, packed_suffix, unpacked_name
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
-from crawldedup.stores.registry import without_passwords
+from crawldedup.passwords import without_passwords
 from crawldedup.text import printable
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ ADVISE_OPTIONS: Final[Arguments] = {
 @dataclass(frozen=True, slots=True)
 class Command:
     """One command. `options` are names of options of `kind`, and `defaults` are the defaults that
-    differ here.
+    differ here. Options that are `inherited` are those of the index unless they are given.
 
     The function `run` of `module`, which is imported only then, takes a Deduplicator of the
     options, with the changes `index`, what is given, and the output. Where `index` is None, it
@@ -94,6 +94,7 @@ class Command:
     run: str = "run"
     index: dict[str, Any] | None = field(default_factory=dict)
     kind: type[Options] = Options
+    inherited: tuple[str, ...] = ()
 
 
 def flag_of(name: str) -> str:

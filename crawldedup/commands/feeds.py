@@ -1,11 +1,14 @@
 """Read the rows of feeds: lines of JSON, CSV, a JSON array and Parquet, one generator each."""
 
+import codecs
 import csv
 import io
 import json
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self
 
@@ -22,6 +25,14 @@ _ROWS: Final = 64
 _BYTES_A_ROW: Final = 100
 # Times the size of the file, because a few kilobytes of a table can expand to gigabytes.
 _MOST_GROWTH: Final = 1000
+_MOST_DIGITS: Final = 4000
+_MARKS: Final = {
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
+"""How files begin in encodings in which feeds are not read. One begins like the other."""
+
+_LONGEST_MARK: Final = 4
 
 
 class Fields(NamedTuple):
@@ -33,6 +44,11 @@ class Fields(NamedTuple):
     content: Mapping[str, str] = {"html": "html", "text": "text"}
     needs_url: bool = True  # otherwise, the place of an item is used instead of its URL
     title: str = "title"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all fields that are looked at, each once."""
+        return tuple(dict.fromkeys([self.url, *self.content.values(), self.title]))
 
     @classmethod
     def of(cls, arguments: Namespace) -> Self:
@@ -55,6 +71,48 @@ class NotUtf8Error(ValueError):
         )
 
 
+def _check_beginning(head: bytes) -> None:
+    """Raise ValueError if a feed begins in UTF-16 or UTF-32, with its mark or without one."""
+    if encoding := _wide_encoding_of(head):
+        raise ValueError(
+            f"it seems to be {encoding}, and feeds are read in UTF-8; convert the file, for "
+            f"example by `iconv -f {encoding.lower()} -t utf-8`"
+        )
+
+
+def _wide_encoding_of(head: bytes) -> str:
+    for encoding, marks in _MARKS.items():
+        if head.startswith(marks):
+            return encoding
+    return "UTF-16" if b"\0" in head[:_LONGEST_MARK] else ""
+
+
+class QuoteError(ValueError):
+    """Raised for a row of CSV that may have swallowed others."""
+
+
+class RepeatedKeys(dict[str, Any]):
+    """A JSON object in which keys are repeated, so that only the last value of each is left."""
+
+    repeated: frozenset[str] = frozenset()
+
+
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, given by its keys and values."""
+    values = dict(pairs)
+    if len(values) == len(pairs):
+        return values
+    marked = RepeatedKeys(values)
+    numbers = Counter(key for key, _ in pairs)
+    marked.repeated = frozenset(key for key, number in numbers.items() if number > 1)
+    return marked
+
+
+def _number_of(digits: str) -> float:
+    # Python refuses to read more digits, though the number may be in a field that nobody needs.
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
 class FeedRow(NamedTuple):
     """One row of a feed.
 
@@ -73,7 +131,11 @@ class FeedRow(NamedTuple):
 
 
 def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the lines of a file. A line that's too long is discarded."""
+    """Yield the lines of a file. A line that's too long is discarded.
+
+    Raises:
+        ValueError: The beginning of the file shows that it isn't UTF-8.
+    """
     for number, line in enumerate(_lines_of(file)):
         if len(line) >= MOST_BYTES:
             _skip_rest_of_line(line, file)
@@ -82,6 +144,7 @@ def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
             )
             continue
         if number == 0:
+            _check_beginning(line)
             line = line.removeprefix(BOM)
         yield FeedRow(line, line) if line.strip() else FeedRow()
 
@@ -96,11 +159,15 @@ def _skip_rest_of_line(line: bytes, file: BinaryIO) -> None:
         line = file.readline(MOST_BYTES)
 
 
-def rows_of_csv(file: BinaryIO) -> Iterator[FeedRow]:
+def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
     """Yield the rows of a CSV file that begins with a header.
 
+    A row with a quote that is closed in the midst of a later row is an error, for it may have
+    swallowed the rows between them.
+
     Raises:
-        csv.Error: The rest of the file can't be read.
+        csv.Error: The rest of the file can't be read, or the file ends within a quoted cell.
+        ValueError: The header has a column of the fields several times.
     """
     csv.field_size_limit(MOST_BYTES)
     # A quoted cell may hold line ends, so several lines may make one row.
@@ -111,18 +178,61 @@ def rows_of_csv(file: BinaryIO) -> Iterator[FeedRow]:
             if len(line) >= MOST_BYTES:
                 raise csv.Error(f"a line must be shorter than {MOST_BYTES:,} bytes")
             if number == 0:
+                _check_beginning(line)
                 line = line.removeprefix(BOM)
             lines_of_row.append(line)
-            yield line.decode("utf-8", "surrogateescape")
+            yield _lenient(line)
+        # Whoever asks for one more line is within a row.
+        if any(line.strip() for line in lines_of_row):
+            raise csv.Error("the file ends within a quoted cell: a quote is not closed")
 
     rows = csv.DictReader(decoded_lines())
     # Asking for the names reads the header.
     header = b"".join(lines_of_row) if rows.fieldnames else b""
     lines_of_row.clear()
+    _check_columns(rows.fieldnames or (), fields)
     for value in rows:
         raw = b"".join(lines_of_row)
-        yield FeedRow(value if _is_utf8(raw) else NotUtf8Error(), raw, header)
+        problem = _problem_of_quotes(lines_of_row) if _is_utf8(raw) else NotUtf8Error()
+        yield FeedRow(problem or value, raw, header)
         lines_of_row.clear()
+
+
+def _lenient(line: bytes) -> str:
+    """Decode a line so that it can be written as it was read, even if it is not UTF-8."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
+    """Raise ValueError if a column of the fields is there twice: of their values, only the last
+    would be read.
+    """
+    if fields is None:
+        return
+    for name in fields.names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"the column {name!r} is there {names.count(name)} times: rename all but one"
+            )
+
+
+def _problem_of_quotes(lines: Iterable[bytes]) -> QuoteError | None:
+    """Return the error for a row of several lines whose quotes are not where a writer sets them.
+
+    In a row of one line, a stray quote is a letter like any other.
+    """
+    lines_of_row = list(dropwhile(lambda line: not line.strip(), lines))
+    if len(lines_of_row) == 1:
+        return None
+    try:
+        for _ in csv.reader(map(_lenient, lines_of_row), strict=True):
+            pass
+    except csv.Error:
+        return QuoteError(
+            f"a quote is not closed where its cell ends, so that these {len(lines_of_row):,} lines "
+            "may be several items"
+        )
+    return None
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -140,12 +250,14 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
     after them is an item as well.
 
     Raises:
-        ValueError: The file doesn't begin with an array, or the rest of it can't be read.
+        ValueError: The file is not UTF-8, doesn't begin with an array, or the rest of it can't be
+            read.
     """
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_int=_number_of)
     # Bytes that are not UTF-8 are written as they were read.
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     buffer = text.read(_BLOCK).lstrip()
+    _check_beginning(buffer[:_LONGEST_MARK].encode("utf-8", "surrogateescape"))
     if buffer[:1] != "[":
         raise ValueError("it is not an array of items")
     place = 1
@@ -236,6 +348,7 @@ def rows_of_parquet(
 
 def _columns_of(fields: Fields, names: list[str], path: Path) -> list[str]:
     """Return the columns for the fields that a table has."""
+    _check_columns(names, fields)
     field_names = [fields.url, *fields.content.values()]
     columns = [name for name in dict.fromkeys(field_names) if name in names]
     if columns and fields.title in names and fields.title not in columns:
@@ -257,12 +370,15 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
     """Return the page in the `value` of a row, or an error that says why there is none."""
     try:
         item = _item_of(value)
-    except NotUtf8Error as error:
+    except (NotUtf8Error, QuoteError) as error:
         return ConfigurationError(f"{place}: {error}")
     except (ValueError, RecursionError) as error:
         return ConfigurationError(f"{place}: this is not JSON: {error}")
     if not isinstance(item, dict):
         return ConfigurationError(f"{place}: this is not a JSON object")
+    if isinstance(item, RepeatedKeys) and (names := item.repeated.intersection(fields.names)):
+        named = " and ".join(f'"{name}"' for name in sorted(names))
+        return ConfigurationError(f"{place}: the field {named} is there several times")
     url = item.get(fields.url)
     if not isinstance(url, str) or not url:
         if fields.needs_url:
@@ -294,7 +410,7 @@ def _item_of(value: Any) -> Any:
     if isinstance(value, Exception):
         raise value
     if isinstance(value, bytes):
-        return json.loads(decoded(value))
+        return json.loads(decoded(value), object_pairs_hook=object_of, parse_int=_number_of)
     return value
 
 

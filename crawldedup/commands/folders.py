@@ -1,6 +1,7 @@
 """Read single files, and find the pages in folders."""
 
 import os
+import stat
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from crawldedup.commands.forms import (
 )
 from crawldedup.commands.items import (
     MOST_BYTES,
+    MOST_TOLD,
     Item,
     OnError,
     OnNote,
@@ -33,9 +35,17 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
 from crawldedup.reading.html import decode
 from crawldedup.reading.markup import is_html
-from crawldedup.text import pluralize
+from crawldedup.text import pluralize, printable
 
 _HEAD_BYTES: Final = 4096
+# Reading one of them might wait forever.
+_KINDS: Final = (
+    (stat.S_ISDIR, "link to a folder"),
+    (stat.S_ISFIFO, "pipe"),
+    (stat.S_ISSOCK, "socket"),
+    (stat.S_ISCHR, "device"),
+    (stat.S_ISBLK, "device"),
+)
 
 
 def item_of_file(path: Path) -> Item:
@@ -76,17 +86,22 @@ def pages_below(
     Args:
         folder: The folder.
         on_error: Takes the errors of folders and files that can't be opened.
-        on_note: Takes a note that counts the other files by suffix.
+        on_note: Takes a note that counts the other files by suffix, and one that names everything
+            that is neither a file nor a folder.
     """
     paths: list[Path] = []
     others: Counter[str] = Counter()
-    for path in _files_below(folder, on_error):
+    odd_entries: list[str] = []
+    for path in _entries_below(folder, on_error):
         try:
-            is_page = _is_page(path)
+            kind = _kind_of(path)
+            is_page = not kind and _is_page(path)
         except OSError as error:
             on_error(error)
             continue
-        if is_page:
+        if kind:
+            odd_entries.append(f"{printable(str(path.relative_to(folder)))} ({kind})")
+        elif is_page:
             paths.append(path)
         else:
             others[suffix_of(path.name) or "without a suffix"] += 1
@@ -94,15 +109,41 @@ def pages_below(
         on_note(
             f"{folder}: {pluralize(others.total(), 'file')} not read, by suffix: {counted(others)}"
         )
+    if odd_entries:
+        on_note(
+            f"{folder}: {len(odd_entries):,} not read, because they are not files: "
+            f"{_list(odd_entries)}"
+        )
     return sorted(paths)
 
 
-def _files_below(folder: Path, on_error: OnError) -> Iterator[Path]:
-    for parent, _, names in os.walk(folder, onerror=on_error):
-        for name in names:
+def _list(names: list[str]) -> str:
+    shown = sorted(names)[:MOST_TOLD]
+    rest = len(names) - len(shown)
+    return ", ".join([*shown, f"and {rest:,} more"] if rest else shown)
+
+
+def _entries_below(folder: Path, on_error: OnError) -> Iterator[Path]:
+    """Yield all that stands below a folder and is no folder. Links to folders are not followed."""
+    for parent, folders, names in os.walk(folder, onerror=on_error):
+        for name in folders:
             path = Path(parent, name)
-            if path.is_file():
+            if path.is_symlink():
                 yield path
+        for name in names:
+            yield Path(parent, name)
+
+
+def _kind_of(path: Path) -> str:
+    """Return what stands at a path that is no file; "" for a file. Raises OSError."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "link to nothing"
+    for is_of_kind, kind in _KINDS:
+        if is_of_kind(mode):
+            return kind
+    return "" if stat.S_ISREG(mode) else "no file"
 
 
 def _is_page(path: Path) -> bool:

@@ -1,5 +1,6 @@
 """Undo the encodings of a response body, and notice if a part of it is missing."""
 
+import math
 import re
 import zlib
 from collections.abc import Callable
@@ -12,12 +13,14 @@ from crawldedup.commands.packing import PACK_ERRORS, Unpacker, unpack_member, zs
 from crawldedup.errors import MissingDependencyError, PageError
 from crawldedup.reading.html import decode
 
-_CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+# Of 64 bits. Longer runs of such digits are a checksum, in a body that has no chunks any more.
+_CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE_END: Final = re.compile(rb"\r?\n|\Z")
 _RANGE: Final = re.compile(r"bytes\s+0-(\d{1,18})/(\d{1,18})\s*")
 GZIP_MAGIC: Final = b"\x1f\x8b"
 _ZSTANDARD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
-_LENGTH: Final = re.compile(r"[0-9]{1,18}")
+_LENGTH: Final = re.compile(r"0*([0-9]+)")
+_LONGEST_LENGTH: Final = 18  # digits; no body is so long
 _SAMPLE_BYTES: Final = 8192
 _MOST_MEMBERS: Final = 10_000
 # Half of all servers send deflate without the header that it should have.
@@ -42,18 +45,31 @@ def decoded_body(body: bytes, headers: Headers) -> Body:
     """
     is_whole = _is_whole_range(headers.get("Content-Range"))
     transfer = headers.list_of("Transfer-Encoding")
-    length = headers.get("Content-Length")
     if transfer[-1:] == ["chunked"]:
         body, has_end = _without_chunks(body)
         is_whole = is_whole and has_end
-    elif _LENGTH.fullmatch(length):
-        is_whole = is_whole and len(body) >= int(length)
+    else:
+        is_whole = is_whole and len(body) >= _declared_length(headers)
     for encoding in reversed([*headers.list_of("Content-Encoding"), *transfer]):
         decoder = _DECODERS.get(encoding)
         if decoder is not None:
             decoded = decoder(body)
             body, is_whole = decoded.content, is_whole and decoded.is_whole
     return Body(body, is_whole)
+
+
+def _declared_length(headers: Headers) -> float:
+    """Return the bytes that a body is said to have: 0 if nothing says so, infinity beyond all that
+    a body can have.
+    """
+    lengths: list[float] = []
+    for value in headers.list_of("Content-Length"):
+        digits = _LENGTH.fullmatch(value)
+        if digits is None:
+            return 0
+        lengths.append(int(digits[1]) if len(digits[1]) <= _LONGEST_LENGTH else math.inf)
+    # Servers behind others may say it twice.
+    return min(lengths, default=0)
 
 
 def _is_whole_range(content_range: str) -> bool:
@@ -71,7 +87,7 @@ def _without_chunks(body: bytes) -> Body:
         size = int(chunk[1], 16)
         if size == 0:
             return Body(bytes(content), True)
-        place = chunk.end() + size
+        place = min(chunk.end() + size, len(body))
         content += body[chunk.end() : place]
         line_end = _LINE_END.match(body, place)
         place = line_end.end() if line_end else place

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from crawldedup import wire
-from crawldedup.commands.command import Output, make_deduplicator, safe_message
+from crawldedup.commands.command import Output, flag_of, make_deduplicator, safe_message
 from crawldedup.commands.feeds import Fields
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
@@ -20,13 +20,14 @@ from crawldedup.index.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.index.queries import expected_recall
 from crawldedup.marks.reasons import kind_in_words
 from crawldedup.page import Page
+from crawldedup.passwords import shown_url
 from crawldedup.reading.extract import BUILT_IN_EXTRACTORS
 from crawldedup.reading.omissions import in_words
 from crawldedup.scope import site_of
 from crawldedup.stores.profiles import ProfileParts
-from crawldedup.stores.registry import require_index, shown_url
+from crawldedup.stores.registry import require_index
 from crawldedup.text import pluralize, printable
-from crawldedup.verdict import Verdict, describe
+from crawldedup.verdict import Match, Verdict, describe
 
 _SHOWN_TEXT: Final = 200
 _SHOWN_CHANGES: Final = 20
@@ -84,7 +85,8 @@ def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[
     """Yield a Deduplicator with the options that the index was made with, as far as its profile
     names them.
 
-    Options that it doesn't name, such as the areas that were compared, are reported.
+    Options that it doesn't name, such as the areas that were compared, are reported. So is an
+    option that is given and differs from that of the index.
     """
     profile = require_index(dedup.options.store, dedup.options.namespace)
     parts = ProfileParts.of(profile)
@@ -95,20 +97,33 @@ def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[
         if extractor in BUILT_IN_EXTRACTORS:
             changes["extractor"] = extractor
         changes["distinguish"] = parts.distinguish
+    for name, value in changes.items():
+        if getattr(given, name, value) != value:
+            _tell_overridden(name, getattr(given, name), repr(value), output)
     with closing(make_deduplicator(given, **changes)) as fitting:
         for change in fitting.accept_profile().values():
             output.error(f"{change}: the similarities are based on what is compared now")
         yield fitting
 
 
+def _tell_overridden(name: str, value: object, index_value: str, output: Output) -> None:
+    output.error(
+        f"{flag_of(name)} is {value!r}, but the index was made with {index_value}, which is used"
+    )
+
+
 def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show the remembered pages that resemble a page."""
     page = single_source(given.page)
+    if given.url:
+        page = replace(page, url=given.url)
     require_existing(dedup)
     with _fitting(dedup, given, output) as index:
-        matches = index.find(
-            html=page.html, text=page.text, title=page.title, encoding=page.encoding, url=page.url
-        )
+        scope = getattr(given, "scope", None)
+        if scope is not None and index.scopes.scopes and scope not in index.scopes.scopes:
+            index_scopes = " and ".join(repr(name) for name in sorted(index.scopes.scopes))
+            _tell_overridden("scope", scope, index_scopes, output)
+        matches = _matches_in_scopes(index, page, scope, output)
     lines = [] if matches else ["no remembered page resembles it"]
     for match in matches:
         kind, copies = (
@@ -121,6 +136,37 @@ def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
             f"seen){sibling}"
         )
     output.show([wire.plain(match) for match in matches], *lines)
+
+
+def _matches_in_scopes(
+    index: Deduplicator, page: Page, scope: str | None, output: Output
+) -> list[Match]:
+    """Return the pages that resemble a page, nearest first: in one scope if the index has it, or
+    else in each scope of the index.
+
+    Raises ConfigurationError if none does, and the site of the page, which may know one, is
+    missing.
+    """
+    scopes = index.scopes.of_page(page.url, scope)
+    matches: list[Match] = []
+    for scope_key in scopes.keys:
+        matches += index.find(
+            html=page.html,
+            text=page.text,
+            title=page.title,
+            encoding=page.encoding,
+            url=page.url,
+            scope_key=scope_key,
+        )
+    if scopes.needs_url:
+        by_site = (
+            "the index compares the pages of each site with each other (scope 'site'), and the "
+            "page has no site: add --url with its address"
+        )
+        if not matches:
+            raise ConfigurationError(by_site)
+        output.error(f"{by_site} to find those of its site as well")
+    return sorted(matches, key=lambda match: -match.similarity)
 
 
 def explain_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -308,8 +354,16 @@ def _reason_of(comparison: Comparison, where: str) -> str:
             "similar enough, but the search does not find the first page, which happens to a few "
             "in a hundred"
         )
+    if candidate.is_view:
+        return (
+            "their addresses differ only in a view that the site has proved, so half of the text "
+            f"is enough; this one is {_estimate(candidate)}"
+        )
     estimate = f"this one is {_estimate(candidate)}" if where else "each index has its own"
-    return f"copies count at an estimate of about {comparison.threshold:.3f} or more; {estimate}"
+    limit = f"copies count at an estimate of about {comparison.threshold:.3f} or more"
+    if comparison.names_first:
+        limit = f"the second page names the first one as its canonical page, so {limit}"
+    return f"{limit}; {estimate}"
 
 
 def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:
@@ -342,15 +396,21 @@ def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
         similarity=options.similarity, recall=options.recall, pages=figures["pages"]
     )
     figures["expected_recall"] = round(recall, 3)
+    figures["scopes"] = list(dedup.scopes.scopes)
     lines = [
-        f"{name.replace('_', ' '):20} "
-        + (f"{value:,}" if isinstance(value, int | float) else printable(str(value)))
+        f"{name.replace('_', ' '):20} " + _shown_figure(value)
         for name, value in figures.items()
-        if name != "warnings" and value is not None
+        if name != "warnings" and value not in (None, [])
     ]
     output.show(
         figures, *lines, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"])
     )
+
+
+def _shown_figure(value: object) -> str:
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    return printable(", ".join(value) if isinstance(value, list) else str(value))
 
 
 def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -363,13 +423,22 @@ def forget(
 ) -> None:
     """Remove pages by their URLs, identities and scope keys, no matter which options made the
     index.
+
+    Without a scope key, a page is removed from every scope.
     """
     require_existing(dedup)
     dedup.accept_profile()
-    removed = sum(
-        dedup.forget(url, identity=identity, scope_key=scope_key)
-        for url, identity, scope_key in pages
-    )
+    removed = 0
+    for url, identity, scope_key in pages:
+        scope_keys = dedup.scopes.all_of(url) if scope_key is None else [scope_key]
+        was_known = [dedup.forget(url, identity=identity, scope_key=key) for key in scope_keys]
+        removed += any(was_known)
+    if dedup.scopes.has_more and any(scope_key is None for _, _, scope_key in pages):
+        output.error(
+            "the index has pages in more scopes than it can name, and was not searched in all of "
+            "them: remove the pages by their scope keys in a program (Deduplicator.forget)"
+        )
+        output.status = 1
     verb = "was" if len(pages) == 1 else "were"
     output.show(
         {"forgotten": removed},

@@ -5,9 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Self
-
-import regex
+from typing import Self
 
 from crawldedup.apart import Pair, lines_of, read_pairs
 from crawldedup.aside import Aside, items_in
@@ -23,11 +21,10 @@ from crawldedup.commands.sources import readable_sources
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import check_similarity
 from crawldedup.page import Page
+from crawldedup.patterns import check_patterns, matches
 from crawldedup.scope import site_of
 from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind
-
-_PATTERN_SECONDS: Final = 0.05
 
 
 def restore(given: Namespace, output: Output) -> None:
@@ -182,10 +179,7 @@ class _Wanted:
             raise ConfigurationError(f"--site is {given.site!r}; it must be a site")
         if self._similarity and self._similarity[0] > self._similarity[1]:
             raise ConfigurationError("--similarity takes the least one first, and then the most")
-        try:
-            self._pattern = regex.compile(given.pattern) if given.pattern else None
-        except regex.error as error:
-            raise ConfigurationError(f"--pattern is {given.pattern!r}: {error}") from None
+        self._patterns = check_patterns("--pattern", given.pattern) if given.pattern else ()
 
     def holds_for(self, aside: Aside) -> bool:
         """Return whether an item meets all conditions."""
@@ -195,18 +189,12 @@ class _Wanted:
             return False
         if self._site is not None and site_of(aside.url) != self._site:
             return False
-        return self._is_in_range(aside.similarity) and self._is_found(aside.url)
+        # An item too many is better than one that stays lost.
+        is_found = all(matches(each, aside.url, otherwise=True) for each in self._patterns)
+        return is_found and self._is_in_range(aside.similarity)
 
     def _is_in_range(self, similarity: float | None) -> bool:
         if not self._similarity:
             return True
         least, most = self._similarity
         return isinstance(similarity, int | float) and least <= similarity <= most
-
-    def _is_found(self, url: str) -> bool:
-        if self._pattern is None:
-            return True
-        try:
-            return self._pattern.search(url, timeout=_PATTERN_SECONDS) is not None
-        except TimeoutError:
-            return True  # an item too many is better than one that stays lost

@@ -11,7 +11,7 @@ from crawldedup.commands.items import MOST_BYTES, OnError, refuse
 from crawldedup.commands.packing import unpacked_name
 from crawldedup.commands.web import SCHEMES, fetched
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.text import pluralize
+from crawldedup.text import pluralize, printable
 
 # The limit of the sitemap protocol for one file, and how deep sitemap indexes may be nested.
 MOST_URLS: Final = 50_000
@@ -31,9 +31,12 @@ def urls_of_sitemap(name: str, on_error: OnError = refuse, levels: int = _LEVELS
     """
     content = _content_of(name, on_error)
     root = _root_of(name, content, on_error)
-    kind = "" if root is None else etree.QName(root).localname
-    if root is None or kind not in ("urlset", "sitemapindex"):
-        raise ConfigurationError(f"{name} is not a sitemap: it begins with <{kind}>")
+    if root is None:
+        raise ConfigurationError(f"{name} is not a sitemap: it is not XML")
+    kind = etree.QName(root).localname
+    if kind not in ("urlset", "sitemapindex"):
+        shown = printable(kind, 60)
+        raise ConfigurationError(f"{name} is not a sitemap: it begins with <{shown}>")
     if not content.rstrip().endswith(b">"):
         _leave_out_last(root)
     for number, url in enumerate(_urls_in(root, name, on_error)):

@@ -218,7 +218,7 @@ def items_of_file(
         unit = "line"
         rows = rows_of_lines(file)
     elif form == CSV:
-        rows = rows_of_csv(file)
+        rows = rows_of_csv(file, fields)
     else:
         rows = rows_of_array(file)
     items = _items_of_rows(file, rows, _Place(str(path), unit), fields)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from crawldedup.commands.items import MOST_BYTES
 from crawldedup.errors import PageError
-from crawldedup.stores.registry import without_passwords
+from crawldedup.passwords import without_passwords
 
 SCHEMES: Final = ("http://", "https://")
 _SILENCE_SECONDS: Final = 20

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 
 from crawldedup.advice.rules import may_name_more, names_a_view
-from crawldedup.crawling.patterns import Pattern, matches
 from crawldedup.page import WORST_RANK, Page
+from crawldedup.patterns import Pattern, matches
 from crawldedup.reading.reader import ReadPage
 from crawldedup.scope import site_of
 from crawldedup.urls import canonical_url, claimed_url, is_same_page

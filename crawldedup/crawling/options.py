@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from crawldedup import checks
 from crawldedup.aside import check_path
-from crawldedup.crawling.patterns import Pattern, check_patterns
+from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_journal
 from crawldedup.options import Options, check_similarity, option
+from crawldedup.patterns import Pattern, check_patterns
 from crawldedup.scope import site_of
 
 
@@ -40,6 +41,21 @@ def check_sites(name: str, value: Any) -> frozenset[str]:
             name, value, "a list of sites, such as example.com; an empty list trusts none"
         )
     return sites
+
+
+OWN_TEXT: Final = "own"
+"""The value of `text` that leaves out what a site repeats."""
+
+
+def _check_text(name: str, value: object) -> bool | str:
+    """Return whether texts are wanted, or `OWN_TEXT`. Raises ConfigurationError."""
+    if value == OWN_TEXT:
+        return OWN_TEXT
+    try:
+        is_wanted: bool = checks.flag(name, value)
+    except ConfigurationError:
+        raise checks.refused(name, value, f"True, False or {OWN_TEXT!r}") from None
+    return is_wanted
 
 
 def _report(name: str, value: object) -> str:
@@ -130,11 +146,12 @@ class CrawlOptions(Options):
         "counts as unchanged. With None, the texts have to be equal.",
         float,
     )
-    text: bool = _option(
+    text: bool | str = _option(
         False,
-        checks.flag,
+        _check_text,
         "Leave the main text of each checked page, and its name, for the callback: in the meta of "
-        "its request, as crawldedup_text and crawldedup_name.",
+        "its request, as crawldedup_text and crawldedup_name. With own, the text is without the "
+        "lines that its site repeats on nearly all pages.",
     )
     set_aside: str | None = _optional(
         check_path,
@@ -161,6 +178,13 @@ class CrawlOptions(Options):
         checks.flag,
         "Fetch first what promises new content: a URL waits behind others if the last pages of "
         "its pattern were copies. Nothing is skipped.",
+    )
+    budget: int | None = _optional(
+        checks.whole(10),
+        "A pattern of URLs ends once so many of its pages in a row brought nothing new: the others "
+        "are skipped but for checks, and fetched after all if one of them brings something new. "
+        "None ends no pattern.",
+        int,
     )
     workers: int = _optional(
         checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int

@@ -1,9 +1,11 @@
 """Recognize walls: pages that a site sends in place of many others."""
 
+import re
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from crawldedup.marks.values import ShownMarks
 from crawldedup.reading.mark_words import without_dates
@@ -23,6 +25,20 @@ _NAME: Final = "name"
 _CROWD: Final = "crowd"  # what kept a page apart if several pages are as near as its original
 _MOST_SITES: Final = 100  # are watched
 _MOST_KEPT: Final = 10_000  # pages of which it is known what they are like
+# A parameter that holds an address names the page that a form stands in place of.
+_ADDRESS: Final = re.compile(r"=(?:https?:/)?/", re.IGNORECASE)
+_LONGEST_QUERY: Final = 2048
+
+
+def dated_name(url: str, marks: ShownMarks | None) -> str | None:
+    """Return the site and the name of a page without the date in the name.
+
+    None for a page without a date in its name, and for one that shows a picture or a player.
+    """
+    if marks is None or marks.pictures or marks.players:
+        return None
+    undated = without_dates(marks.name)
+    return None if undated is None else f"{site_of(url)} {undated}"
 
 
 class Suspicion(NamedTuple):
@@ -39,8 +55,9 @@ class JudgedPage(NamedTuple):
     """A page that was judged lately."""
 
     key: int  #: What the pages of one wall have in common.
-    url: int  #: The hash of its URL.
-    bare: int  #: The hash of its URL without the query.
+    url: int  #: The hash of the URL that was asked for.
+    bare: int  #: The hash of that URL without the query.
+    is_view: bool  #: Whether its query may say nothing.
     is_doubtful: bool  #: Whether several pages are as near as the nearest, or none is near.
 
 
@@ -57,7 +74,9 @@ class Walls:
     show a picture or a player.
 
     Pages that add a query to the URL of the first one without a query are views of it. They stand
-    in place of nothing, and do not count.
+    in place of nothing, and do not count. Copies at one path count once, whatever their queries: a
+    frame and an API say the same whatever they are asked. They do count if they were redirected to
+    that path, if their queries name addresses, or if other contents were met at that path.
 
     `sites` holds the last judged pages of each.
     """
@@ -70,9 +89,15 @@ class Walls:
         self._first_ones: dict[int, str] = {}
         # Hashes of the first URLs without a query among the pages that share a key.
         self._plain: dict[int, int] = {}
+        # By hashes of URLs without their queries: a content there, or None if there are several.
+        self._contents: dict[int, int | None] = {}
 
     def add(
-        self, verdict: Verdict, digest: int = 0, marks: ShownMarks | None = None
+        self,
+        verdict: Verdict,
+        digest: int = 0,
+        marks: ShownMarks | None = None,
+        asked: str | None = None,
     ) -> Suspicion | None:
         """Note a judged page, and return a suspicion of its original, once for each original.
 
@@ -80,6 +105,7 @@ class Walls:
             verdict: The verdict of the page.
             digest: The digest of its fingerprint.
             marks: What tells the page from others.
+            asked: The URL that was asked for, if the server has redirected the request.
         """
         dated = self._first_dated_like(verdict, marks)
         first = self._first_one_like(verdict) if dated is None else dated
@@ -94,10 +120,15 @@ class Walls:
         is_doubtful = verdict.rejected_by == _CROWD or (
             dated is not None and verdict.rejected_by != _NAME
         )
-        bare, query, _ = verdict.url.partition("?")
-        if not query and key not in self._plain:
-            put_last(self._plain, key, hash(bare), _MOST_KEPT)
-        recent.appendleft(JudgedPage(key, hash(verdict.url), hash(bare), is_doubtful))
+        url = asked or verdict.url
+        bare, _, query = url.partition("?")
+        own_bare = verdict.url.partition("?")[0]
+        if own_bare == verdict.url and key not in self._plain:
+            put_last(self._plain, key, hash(own_bare), _MOST_KEPT)
+        self._note_content(hash(own_bare), key, verdict)
+        is_copy = verdict.is_duplicate or is_revisit or first is None
+        is_view = is_copy and bare == own_bare and not _names_an_address(query)
+        recent.appendleft(JudgedPage(key, hash(url), hash(bare), is_view, is_doubtful))
         if first is None and not is_revisit:
             return None
         suspected = self._suspected.get(site, set())
@@ -107,7 +138,7 @@ class Walls:
         for size, share in WINDOWS:
             pages = min(size, len(recent))
             alike = [page for page in islice(recent, pages) if page.key == key]
-            count = _count_of(alike, plain)
+            count = self._count_of(alike, plain)
             if count >= share * size:
                 suspected.add(key)
                 put_last(self._suspected, site, suspected, _MOST_SITES)
@@ -115,17 +146,36 @@ class Walls:
                 return Suspicion(first or verdict.url, count / pages, pages, len(paths) == 1)
         return None
 
+    def _note_content(self, bare: int, key: int, verdict: Verdict) -> None:
+        """Note what is met at an address without its query."""
+        known = self._contents.get(bare, key)
+        is_another = known != key and not verdict.is_duplicate and not is_hardly_apart(verdict)
+        put_last(self._contents, bare, None if is_another else known, _MOST_KEPT)
+
+    def _count_of(self, alike: Sequence[JudgedPage], plain: int) -> int:
+        """Return at how many places pages of one key stand, and count at most a few in doubt.
+
+        Views of the page whose URL has the hash `plain` do not count.
+        """
+        own = [page for page in alike if page.url == plain or page.bare != plain]
+        near = {self._place_of(page) for page in own if not page.is_doubtful}
+        doubtful = {self._place_of(page) for page in own if page.is_doubtful}
+        return len(near) + min(len(doubtful - near), len(near) // _OTHERS_FOR_ONE_IN_DOUBT)
+
+    def _place_of(self, page: JudgedPage) -> int:
+        """Return the hash of the address that a page stands at: without its query for a view."""
+        has_one_content = self._contents.get(page.bare, page.key) == page.key
+        return page.bare if page.is_view and has_one_content else page.url
+
     def _first_dated_like(self, verdict: Verdict, marks: ShownMarks | None) -> str | None:
         """Return the URL of the first page of the site with the same name but for a date in it.
 
         None for a page without a date in its name, and for one that shows a picture or a player.
         """
-        if verdict.kind is not Kind.NEW or marks is None or marks.pictures or marks.players:
-            return None
-        undated = without_dates(marks.name)
+        undated = dated_name(verdict.url, marks) if verdict.kind is Kind.NEW else None
         if undated is None:
             return None
-        name = hash((site_of(verdict.url), undated))
+        name = hash(undated)
         first = self._first_ones.get(name, verdict.url)
         put_last(self._first_ones, name, first, _MOST_KEPT)
         return first
@@ -153,12 +203,6 @@ class Walls:
         return first
 
 
-def _count_of(alike: Sequence[JudgedPage], plain: int) -> int:
-    """Return how many URLs pages of one key have, and count at most a few that are doubtful.
-
-    Views of the page whose URL has the hash `plain` do not count.
-    """
-    own = [page for page in alike if page.url == plain or page.bare != plain]
-    near = {page.url for page in own if not page.is_doubtful}
-    doubtful = {page.url for page in own if page.is_doubtful}
-    return len(near) + min(len(doubtful - near), len(near) // _OTHERS_FOR_ONE_IN_DOUBT)
+def _names_an_address(query: str) -> bool:
+    """Return whether a parameter holds an address, such as next=/orders."""
+    return _ADDRESS.search(unquote(query[:_LONGEST_QUERY])) is not None

@@ -4,20 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Unpack, cast
 
-import numpy as np
-
 from crawldedup import checks
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.fingerprinting.shingles import jaccard
 from crawldedup.hosts.knowledge import HostKnowledge
+from crawldedup.index.candidate import Candidate as Candidate
+from crawldedup.index.candidate import candidate_of, shares_exact_key
 from crawldedup.index.judging import Judge, SearchResult
 from crawldedup.index.lifetime import Index
-from crawldedup.index.queries import TABLES, QueryBuilder, Subject
-from crawldedup.index.verdicts import TextOf, match_of, preview, verdict_of
+from crawldedup.index.queries import QueryBuilder, Subject
+from crawldedup.index.verdicts import TextOf, preview, verdict_of
 from crawldedup.key import Key
-from crawldedup.marks.exact_keys import exact_keys, sought_keys, text_key
-from crawldedup.marks.learning import is_former_text
 from crawldedup.marks.packing import unpacked
 from crawldedup.marks.reasons import reason_of
 from crawldedup.marks.relation import Conflict
@@ -28,13 +26,9 @@ from crawldedup.reading.difference import Change, changes
 from crawldedup.reading.omissions import Omission
 from crawldedup.reading.reader import PageContent, PageReader
 from crawldedup.scope import kept_apart, named_difference
-from crawldedup.search.decision import (
-    Crowd,
-    estimate_deviation,
-    flip_probabilities,
-    search_similarity,
-)
+from crawldedup.search.decision import Crowd
 from crawldedup.stores.contract import PageName, Query, Record
+from crawldedup.urls import canonical_url, claimed_url
 from crawldedup.verdict import Match, Verdict
 
 INDEXES: Final = 10
@@ -43,34 +37,6 @@ INDEXES: Final = 10
 _LONGEST_CHANGE: Final = 2_000
 _KEYS: Final = [Key(bytes([number] * 16)) for number in range(INDEXES)]
 """Fixed keys, so that two runs compare pages in the same indexes."""
-
-
-class Flip(NamedTuple):
-    """A search bit that differs, and how probable that was."""
-
-    bit: int  #: The place of the bit, from 0 to 63.
-    probability: float  #: From 0 to 1; a small number is a surprise.
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A remembered page that was compared."""
-
-    match: Match  #: The remembered page, and how similar it is.
-    cost: int  #: The sum of the costs of the verify bits that differ, from 0.
-    accepted: bool  #: True if the cost is within the limit.
-    #: The standard error of the estimated similarity; None for thin pages.
-    deviation: float | None = None
-    #: The number of the probe that meets the page, from 1; None for one known by its URL.
-    probe: int | None = None
-    flips: tuple[Flip, ...] = ()  #: The search bits that differ; none for thin pages.
-    #: What shows that the page is a sibling, such as "picture": see `crawldedup.marks.relation`.
-    sibling: str | None = None
-    #: True for a view of the page: their addresses differ in what their site has proved to be a
-    #: view, so that half of the text is enough.
-    is_view: bool = False
-    #: True if the page took the place of a worse copy, whose text is that of the page.
-    has_former_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +96,9 @@ class Comparison:
     drops: int
     #: What is left out of the text of each page, and why, most words first.
     omissions: tuple[tuple[Omission, ...], tuple[Omission, ...]] = ((), ())
+    #: True if the second page names the first one as its original and resembles it, so that a lower
+    #: similarity is enough.
+    names_first: bool = False
 
 
 def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
@@ -205,7 +174,7 @@ def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanat
     The text and the marks of the page, and the number of pages in the index, are left out.
     """
     fingerprint, query, records = search.fingerprint, search.query, search.records
-    compared = [_candidate(fingerprint, query, record, search.similarity) for record in records]
+    compared = [candidate_of(fingerprint, query, record, search.similarity) for record in records]
     bounds = query.rule.bounds
     bar = bounds.bar(
         [
@@ -256,82 +225,6 @@ def _nearest(
     return None
 
 
-def _candidate(
-    fingerprint: Fingerprint, query: Query, record: Record, similarity: float
-) -> Candidate:
-    """Return how a record compares with the page of a query.
-
-    Args:
-        fingerprint: The fingerprint that was made of the page.
-        query: The query about the page.
-        record: The record.
-        similarity: The lowest similarity of the pages that the query asks for.
-    """
-    sibling = _sibling_by(query, record)
-    match = replace(match_of(fingerprint, query, record), sibling=sibling)
-    cost = 0 if match.exact else query.rule.cost(query.record.signature, record.signature)
-    is_view = cost <= query.rule.bounds.of_views and query.has_certain_view(record.marks)
-    page = query.record
-    own_text = text_key(page.search, page.digest)
-    has_former_text = is_former_text(page.marks, record.marks, own_text)
-    is_known = is_view or has_former_text
-    candidate = Candidate(
-        match=match,
-        cost=0 if is_known else cost,
-        is_view=is_view,
-        has_former_text=has_former_text,
-        accepted=is_known or cost <= query.rule.limit,
-        probe=_probe_that_meets(record, query),
-        sibling=sibling,
-    )
-    if fingerprint.thin:
-        return candidate
-    deviation = 0.0
-    if not match.exact:
-        # At the similarity 0, the estimate cannot be lower, and its error would be 0.
-        estimated = max(match.similarity, 0.01)
-        deviation = estimate_deviation(estimated, len(fingerprint.verify_weights))
-    return replace(
-        candidate,
-        deviation=round(deviation, 4),
-        flips=_flips(fingerprint, query.record.search ^ record.search, similarity),
-    )
-
-
-def _sibling_by(query: Query, record: Record) -> str | None:
-    """Return the kind of mark that makes a record a sibling of the page, or None for a copy."""
-    found = query.conflict_with(record.marks)
-    return None if found is Conflict.NONE else found.name.lower()
-
-
-def _probe_that_meets(record: Record, query: Query) -> int | None:
-    """Return the number of the first probe that finds a record, from 1; None if none does."""
-    plan = query.plan
-    key_of_table = np.array([table.key(record.search) for table in TABLES], np.uint64)
-    keys = key_of_table.take(plan.tables)
-    meeting = ((plan.lows <= keys) & (keys <= plan.highs)).nonzero()[0]
-    return int(meeting[0]) + 1 if len(meeting) else None
-
-
-def _shares_exact_key(query: Query, record: Record) -> bool:
-    """Return whether a record is found by an exact key of the page: see `marks.exact_keys`."""
-    page = query.record
-    own = sought_keys(page.search, page.digest, page.marks)
-    its = exact_keys(record.search, record.digest, record.marks)
-    return any(key is not None and key == other for key, other in zip(own, its, strict=True))
-
-
-def _flips(fingerprint: Fingerprint, differing: int, similarity: float) -> tuple[Flip, ...]:
-    """Return the search bits that differ, and how probable each flip was."""
-    weights = fingerprint.search_weights
-    probabilities = flip_probabilities(weights, search_similarity(similarity)).tolist()
-    flips = []
-    for bit, digit in enumerate(f"{differing:0{len(weights)}b}"):
-        if digit == "1":
-            flips.append(Flip(bit, round(probabilities[bit], 4)))
-    return tuple(flips)
-
-
 def _rounded(threshold: float | None) -> float | None:
     return None if threshold is None else round(threshold, 4)
 
@@ -349,7 +242,8 @@ def compare(
     estimated. `Comparison.drops` therefore says how many of ten indexes would call the second page
     a duplicate. The verdict is that of an index with the option `key`, by default without one. No
     index is asked, so the option `scope` has no effect. The URL of a page decides only about the
-    site, for the option `content` and for `hosts`.
+    site, for the option `content` and for `hosts`. If the second page names the first one as its
+    original, by a canonical link or by `canonical`, it may be less similar, as in a crawl.
 
     Args:
         first: The page that the crawl has seen, as `html` or `text`.
@@ -400,6 +294,7 @@ def compare(
         thin=judged.first.thin or judged.second.thin,
         drops=sum(pair.judge(key).verdict.is_duplicate for key in _KEYS),
         omissions=pair.omissions(),
+        names_first=judged.names_first,
     )
 
 
@@ -412,6 +307,7 @@ class _JudgedPair(NamedTuple):
     candidate: Candidate  #: The first page, as a candidate for the second one.
     verdict: Verdict  #: About the second page.
     conflict: Conflict  #: What tells the pages apart.
+    names_first: bool  #: Whether a lower similarity is enough.
 
 
 class _Pair:
@@ -430,6 +326,7 @@ class _Pair:
         self._hosts = hosts
         self.contents = [self._content_of(page, hosts) for page in self._pages]
         self._parameters = [kept_apart(parameters, page.url, apart) for page in self._pages]
+        self._names_first = self._is_first_named()
 
     def _content_of(self, page: Page, hosts: HostKnowledge) -> PageContent:
         """Return the content of a page. If it can't be read, the error names the page."""
@@ -439,6 +336,21 @@ class _Pair:
             if not page.url:
                 raise
             raise PageError(error.reason, f"{page.url}: {error}") from error
+
+    def _is_first_named(self) -> bool:
+        """Return whether the second page names the first one as its original.
+
+        A file has no address of its own, but its canonical link says where it comes from.
+        """
+        first, second = self._pages
+        before, after = self.contents
+        claimed = second.canonical or claimed_url(second.url, after.links)
+        if claimed is None or canonical_url(claimed) == canonical_url(second.url):
+            return False
+        address: str | None = first.url
+        if not first.url.startswith(("http://", "https://")):
+            address = claimed_url(first.url, before.links)
+        return address is not None and canonical_url(address) == canonical_url(claimed)
 
     def shown_marks(self, place: int, packed: bytes) -> tuple[str, ...]:
         """Return the marks of a page in words, and which of them are ignored.
@@ -469,29 +381,33 @@ class _Pair:
         """Compare the pages in an index of this key that knows only the first one."""
         first_page, second_page = self._pages
         first, second = self._reader.fingerprints(self.contents, key)
-        known_query, query = self._queries.queries(
-            [
-                Subject(replace(first_page, scope_key=None), first),
-                Subject(replace(second_page, scope_key=None), second),
-            ],
-            key,
-            size=1,
+        known = Subject(replace(first_page, scope_key=None), first)
+        subject = Subject(replace(second_page, scope_key=None), second)
+        known_query, query = self._queries.queries([known, subject], key, size=1)
+        resembles_original = (
+            self._names_first
+            and not second.thin
+            and self._queries.resembles(subject, known_query.record, key)
         )
+        if resembles_original:
+            subject = subject._replace(resembles_original=True)
+            (query,) = self._queries.queries([subject], key, size=1)
         # They may even have the same URL, but they aren't revisits of each other.
         record = replace(known_query.record, packed_text=b"", url_key=query.record.url_key ^ 1)
-        candidate = _candidate(second, query, record, self._queries.similarity(second_page))
+        similarity = self._queries.similarity(second_page, resembles_original=resembles_original)
+        candidate = candidate_of(second, query, record, similarity)
         if candidate.is_view:
             is_duplicate = True
         elif second.thin:
             is_duplicate = candidate.match.exact
         else:
-            is_met = candidate.probe is not None or _shares_exact_key(query, record)
+            is_met = candidate.probe is not None or shares_exact_key(query, record)
             is_duplicate = candidate.accepted and is_met
         is_alike = self._parameters[0] == self._parameters[1]
         answer = preview(query, [record] if is_duplicate and is_alike else [], _no_text)
         verdict = verdict_of(second_page.url, second, query, answer)
         conflict = query.conflict_with(record.marks)
-        return _JudgedPair(first, second, query, candidate, verdict, conflict)
+        return _JudgedPair(first, second, query, candidate, verdict, conflict, resembles_original)
 
 
 def _no_text(_: PageName) -> bytes:

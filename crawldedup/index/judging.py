@@ -161,8 +161,10 @@ class Judge:
         Raises:
             StoreError: The index can't be opened, or the lease can't be renewed.
         """
-        if any(job.page.remember for job in jobs):
+        added = [job.page for job in jobs if job.page.remember]
+        if added:
             self._index.join()
+            self._index.learn_scopes(added)
         else:
             self._index.look()
         for batch in self._batches(jobs):

@@ -13,9 +13,11 @@ from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS
 from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.index import host_exchange
 from crawldedup.index.queries import TABLES, QueryBuilder
+from crawldedup.index.scopes import KnownScopes
 from crawldedup.key import Key
 from crawldedup.options import Options
-from crawldedup.page import PageId
+from crawldedup.page import Page, PageId
+from crawldedup.passwords import shown_url
 from crawldedup.stores import profiles, registry
 from crawldedup.stores.contract import CrawlSession, Layout, PageName, Record
 
@@ -33,6 +35,7 @@ class Index:
         store: The store, for its one index.
         queries: Makes the queries about pages.
         hosts: What is known about hosts.
+        scopes: The scopes of the pages.
         pages: The approximate number of pages in the index when it was last asked; 0 before that.
         is_open: True once this process has joined the crawl.
         is_closed: True from `close` until `open` is called again.
@@ -48,6 +51,7 @@ class Index:
         self.options = options
         self.hosts = HostKnowledge(options.volatile)
         self.queries = QueryBuilder(options, self.hosts)
+        self.scopes = KnownScopes(options.scope)
         self.store = registry.make_store(
             options.store,
             _layout(options, reading_profile),
@@ -59,6 +63,7 @@ class Index:
         self._session: CrawlSession | None = None
         self._next_heartbeat = 0.0
         self._next_look = 0.0
+        self._accepts_any_scope = False
         self._delivered: dict[PageId, None] = {}  # A dict keeps the order, and each page once.
 
     @property
@@ -71,7 +76,7 @@ class Index:
         """The place of the index in a form that can be shown: the store without its password, and
         the namespace.
         """
-        return f"{registry.shown_url(self.options.store)} namespace={self.options.namespace!r}"
+        return f"{shown_url(self.options.store)} namespace={self.options.namespace!r}"
 
     def open(self, session: CrawlSession | None = None) -> None:
         """Open the index again after `close`, and join the crawl."""
@@ -93,6 +98,7 @@ class Index:
             self._warn_of_new_index()
             self._next_heartbeat = now + HEARTBEAT_SECONDS
             self._exchange_knowledge()
+            self._warn_of_other_scope()
         elif now >= self._next_heartbeat:
             self.heartbeat()
 
@@ -105,6 +111,7 @@ class Index:
             # An index that is absent may be made at any moment, so the next call looks again.
             self._next_look = now + HEARTBEAT_SECONDS if self.pages else now
             self._exchange_knowledge()
+            self._warn_of_other_scope()
 
     def accept_profile(self) -> dict[str, str]:
         """Use the existing index, no matter which options it was made with.
@@ -117,6 +124,7 @@ class Index:
             StoreError: The store cannot answer.
         """
         layout = self.store.layout
+        self._accepts_any_scope = True
         try:
             self.look()
         except errors.ProfileMismatchError as error:
@@ -134,9 +142,30 @@ class Index:
         if not self.pages and not self._session and self.store.is_persistent:
             _log.warning(
                 "crawldedup: a new index begins in %s, namespace %s",
-                registry.shown_url(self.options.store),
+                shown_url(self.options.store),
                 self.options.namespace,
             )
+
+    def _warn_of_other_scope(self) -> None:
+        # Pages of another scope look unrelated, so every page would be new.
+        if not self.scopes.other or self._accepts_any_scope:
+            return
+        self._accepts_any_scope = True  # Once is enough.
+        _log.warning(
+            "crawldedup: the index in %s, namespace %s, was begun with the scope %r, and this is "
+            "%r: pages of different scopes are not compared. Set scope (CRAWLDEDUP_SCOPE, --scope) "
+            "to %r, or use another namespace",
+            shown_url(self.options.store),
+            self.options.namespace,
+            self.scopes.other,
+            self.options.scope,
+            self.scopes.other,
+        )
+
+    def learn_scopes(self, pages: Sequence[Page]) -> None:
+        """Note the scope keys of pages before they are added, so that they can be found later."""
+        if self.scopes.learn(pages):
+            self._exchange_scopes()
 
     def heartbeat(self) -> None:
         """Renew the lease, and tell the store and other crawlers what this one has noted."""
@@ -175,7 +204,7 @@ class Index:
         if self.is_closed:
             raise errors.ClosedError(
                 f"the namespace {self.options.namespace!r} of "
-                f"{registry.shown_url(self.options.store)} is closed; call open() or use a `with` "
+                f"{shown_url(self.options.store)} is closed; call open() or use a `with` "
                 "statement to open it again"
             )
 
@@ -214,6 +243,11 @@ class Index:
     def _exchange_knowledge(self) -> None:
         if self.store.is_persistent:
             host_exchange.exchange(self.hosts, self.store, tells=self.is_open)
+        self._exchange_scopes()
+
+    def _exchange_scopes(self) -> None:
+        if self.store.is_persistent:
+            self.scopes.exchange(self.store, tells=self.is_open, pages=self.pages)
 
 
 def _layout(options: Options, reading_profile: str) -> Layout:

@@ -4,6 +4,7 @@ Labels are those of the WHATWG standard (https://encoding.spec.whatwg.org/#names
 browsers. Python's own names are known as well, such as utf-32.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -58,6 +59,21 @@ def codec_of(label: str | None) -> str | None:
     except (LookupError, ValueError):
         return None
     return f"{codec}-be" if codec in WIDE else codec
+
+
+def names_no_page(label: str | None) -> bool:
+    """Return whether a label names an encoding in which no web page is written, such as utf-7.
+
+    Bytes in such an encoding may look like another text in UTF-8. A label that means nothing to
+    anybody says nothing about the bytes.
+    """
+    if not label or codec_of(label) is not None:
+        return False
+    try:
+        codecs.lookup(label.strip()[:_LONGEST_LABEL])
+    except (LookupError, ValueError):
+        return False
+    return True
 
 
 def text_of(body: bytes, label: str | None, errors: str = "strict") -> str:

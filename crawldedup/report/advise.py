@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from crawldedup.advice.evidence import saved_by
 from crawldedup.advice.export import Export, export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule
@@ -34,7 +35,7 @@ def advise(given: Namespace, output: Output) -> None:
     exported = (
         export(rules, pages, writer)
         if writer
-        else Export([rule.as_dict() for rule in rules], 0, {})
+        else Export([rule.as_dict() for rule in rules], saved_by(rules, pages), {})
     )
     kept = {rule.name for rule in rules}
     wrong = {
@@ -61,7 +62,8 @@ def advise(given: Namespace, output: Output) -> None:
 
 def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:
     for rule in rules:
-        speaks = f"{pluralize(rule.support, 'content')}, confidence {rule.confidence:.3f}"
+        downloads, contents = pluralize(rule.copies, "download"), pluralize(rule.support, "content")
+        speaks = f"{downloads}, {contents}, confidence {rule.confidence:.3f}"
         folders = ", ".join(sorted(rule.folders)[:3]) + (", ..." if len(rule.folders) > 3 else "")
         yield f"{printable(rule.name)} in {printable(folders)} ({speaks})"
         for example, _ in rule.examples[:1]:

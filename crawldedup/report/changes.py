@@ -1,9 +1,12 @@
 """The command `changes`: what has changed on sites between two crawls."""
 
+import re
+import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -17,25 +20,45 @@ from crawldedup.commands.command import (
     target_file,
 )
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import Journal, find_journals
+from crawldedup.journal import Journal, find_before, find_journals
 from crawldedup.report.command import DEFAULT_SOURCE
 from crawldedup.text import pluralize, printable
+
+if TYPE_CHECKING:
+    from crawldedup.report.queries import Database
 
 STATES: Final = ("new", "changed", "unchanged", "moved", "gone", "unknown")
 """What became of a page since an earlier crawl. It is gone only if that was answered."""
 
-_SUFFIXES: Final = (".csv", ".jsonl")
+_SUFFIXES: Final = (".html", ".csv", ".jsonl")
+_MOST_OF_PAGE: Final = 200
+_SECTIONS: Final = (
+    ("new", "New pages", "The earlier crawl did not meet them."),
+    ("changed", "Changed pages", "They have another text, or show something else."),
+    ("moved", "Moved pages", "Their texts were met at other addresses."),
+    ("gone", "Pages that are gone", "The server answered 404 or 410."),
+    ("unknown", "Pages of which nothing is known", "Nothing says that they are gone."),
+)
+_AGE: Final = re.compile(r"(\d{1,6}) *([mhdw])")
+_SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST_DIFFERENCE: Final = 200
 _CRAWL: Final = "journal of a crawl, folder of journals (its last crawl), or name of a crawl"
 _ARGUMENTS: Final[Arguments] = {
-    "earlier": argument(_CRAWL, "EARLIER"),
-    "later": argument(_CRAWL, "LATER"),
+    "earlier": argument(_CRAWL, "EARLIER", nargs="?"),
+    "later": argument(f"{_CRAWL}; with --since the only one", "LATER", nargs="?"),
+    "--since": argument(
+        "compare LATER, by default the last crawl, with the last one of its spider that began by "
+        "then: a time in UTC, such as 2026-11-28 or 2026-11-28T09:00, or an age, such as 12h or 1d",
+        "TIME",
+    ),
     "--source": argument(
         f"folder where crawls are looked up by name (default: {DEFAULT_SOURCE})",
         "FOLDER",
         default=DEFAULT_SOURCE,
     ),
-    "-o --output": argument("write all rows into this file (.csv or .jsonl)", "FILE", type=Path),
+    "-o --output": argument(
+        "write all rows into this file (.csv or .jsonl), or a page (.html)", "FILE", type=Path
+    ),
     "--force": argument("replace the file if it is there", action="store_true"),
     "--most": argument("show so many pages of each kind (default: 10)", "N", type=int, default=10),
 }
@@ -60,9 +83,8 @@ def changes(given: Namespace, output: Output) -> None:
     """
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.queries import CURRENT, FORMER, Database, have_one_index
-    from crawldedup.report.render import ROWS
 
-    earlier, later = (_journals_of(name, given.source) for name in (given.earlier, given.later))
+    earlier, later = _crawls_of(given)
     if given.output is not None:
         if given.output.suffix not in _SUFFIXES:
             raise ConfigurationError(
@@ -82,12 +104,10 @@ def changes(given: Namespace, output: Output) -> None:
         database.rows("make_moves", by_text=by_text)
         database.rows("make_changes_since", by_text=by_text, is_next=is_next)
         counts = {row["change"]: row["pages"] for row in database.rows("count_changes")}
+        totals = {state: counts.get(state, 0) for state in STATES}
         examples = database.rows("first_changes", most=max(given.most, 0))
         if given.output is not None:
-            layout, columns = ROWS[given.output.suffix]
-            with target_file(given.output, force=given.force) as out:
-                database.write("changes_since", out.name, layout, columns)
-    totals = {state: counts.get(state, 0) for state in STATES}
+            _write(database, _Compared(earlier, later, by_text, totals), given)
     output.show({"changes": totals, "pages": examples}, *_lines_of(totals, examples, given.output))
     if not by_text:
         output.error(
@@ -96,6 +116,82 @@ def changes(given: Namespace, output: Output) -> None:
         )
     if left_out:
         output.unreadable(f"{pluralize(left_out, 'line')} cannot be read and were left out")
+
+
+class _Compared(NamedTuple):
+    """Two crawls, whether their texts could be compared, and how many pages of each kind."""
+
+    earlier: list[Journal]
+    later: list[Journal]
+    by_text: bool
+    totals: dict[str, int]
+
+
+def _write(database: "Database", compared: _Compared, given: Namespace) -> None:
+    """Write the rows, or the page, into the output. Raises ReportError and OSError."""
+    from crawldedup.report.render import ROWS, page_of
+
+    with target_file(given.output, force=given.force) as out:
+        if given.output.suffix != ".html":
+            layout, columns = ROWS[given.output.suffix]
+            database.write("changes_since", out.name, layout, columns)
+            return
+        page = {
+            "earlier": _named(compared.earlier),
+            "later": _named(compared.later),
+            "by_text": compared.by_text,
+            "states": STATES,
+            "sections": _SECTIONS,
+            "totals": compared.totals,
+            "pages": database.rows("first_changes", most=_MOST_OF_PAGE),
+        }
+        out.write(page_of(page, "changes.html").encode())
+
+
+def _named(journals: Sequence[Journal]) -> dict[str, Any]:
+    return {"name": journals[0].crawl, "started": journals[0].started}
+
+
+def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
+    """Return the journals of the earlier crawl and of the later one.
+
+    Raises ConfigurationError if one is not named, or cannot be found.
+    """
+    if given.since is None:
+        if given.earlier is None or given.later is None:
+            raise ConfigurationError(
+                "two crawls are compared, EARLIER and LATER; `crawldedup report --crawls` lists "
+                "them, and --since TIME finds the earlier one"
+            )
+        return _journals_of(given.earlier, given.source), _journals_of(given.later, given.source)
+    if given.later is not None:
+        raise ConfigurationError("--since finds the earlier crawl: name the later one alone")
+    moment = _moment_of(given.since)
+    later = (
+        find_journals([given.source])
+        if given.earlier is None
+        else _journals_of(given.earlier, given.source)
+    )
+    if later[0].started <= moment:
+        raise ConfigurationError(
+            f"the crawl {printable(later[0].crawl)!r} began before {given.since}: nothing was "
+            "crawled since"
+        )
+    return find_before(given.source, later, moment), later
+
+
+def _moment_of(since: str) -> float:
+    """Return a time, or the time of an age, in seconds since 1970 (UTC)."""
+    if age := _AGE.fullmatch(since.strip()):
+        return time.time() - int(age[1]) * _SECONDS[age[2]]
+    try:
+        moment = datetime.fromisoformat(since.strip())
+    except ValueError:
+        raise ConfigurationError(
+            f"--since is {printable(since)!r}; it must be a time such as 2026-11-28 or "
+            "2026-11-28T09:00, or an age such as 12h, 1d or 2w"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _journals_of(name: str, source: str) -> list[Journal]:

@@ -11,6 +11,13 @@ _LAST_STEPS: Final = 5
 _MANY_ALIKE: Final = 50
 _LONGEST_PLACE: Final = 60
 _ENOUGH_PAGES: Final = 20
+# So many answers with one status are worth a look, or so many if they are this share of all.
+_MANY_REFUSALS: Final = 1000
+_LEAST_REFUSALS: Final = 20
+_SHARE_REFUSED: Final = 0.2
+_GONE: Final = (404, 410)
+# Sites also answer so to whom they take for a robot.
+_REFUSED: Final = (401, 403, 407, 429, 503)
 _MOST_OF_THEM: Final = 0.8
 _TRAPS_WITH_CAUSE: Final = ("calendar", "session ids")
 """Traps that say more than that many URLs have few texts."""
@@ -28,9 +35,12 @@ def findings_of(report: Mapping[str, Any]) -> list[Finding]:
     """Return what stands out in a report."""
     found = [
         *_trouble(report),
+        *_refusals(report),
         *_one_page(report),
+        *_doubtful(report),
         *_traps(report),
         *_siblings(report),
+        *_savings(report),
         *_hints(report),
     ]
     return sorted(found, key=lambda finding: _LEVELS.index(finding.level))
@@ -74,6 +84,40 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
             "warn",
             f"{pluralize(crawl['left_out'], 'line')} of the journals could not be read.",
             "about",
+        )
+
+
+def _refusals(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what servers answered again and again in place of pages."""
+    responses = report["totals"]["responses"]
+    for row in report["refusals"][:_MOST_NAMED]:
+        pages = row["pages"]
+        is_large_share = pages >= max(_LEAST_REFUSALS, _SHARE_REFUSED * responses)
+        if pages < _MANY_REFUSALS and not is_large_share:
+            continue
+        linked = f", which {row['referer']} links to" if row["referer"] else ""
+        place = row["place"][:_LONGEST_PLACE]
+        text = (
+            f"{pages:,} of {pluralize(responses, 'response')} had the status {row['status']}, "
+            f"{row['there']:,} of them at {place}: see {row['url']}{linked}."
+        )
+        if row["status"] in _GONE:
+            text += " Links that lead nowhere cost a download each."
+        elif row["status"] in _REFUSED:
+            text += " A ban, a login or too quick a crawl is likely."
+        yield Finding("warn", text, "skipped")
+
+
+def _doubtful(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield clusters that may be pages of one template, each with a content of its own."""
+    for cluster in report["doubtful"][:_MOST_NAMED]:
+        yield Finding(
+            "warn",
+            f"{pluralize(cluster['copies'], 'page')} count as copies of {cluster['kept']}, though "
+            f"none has the same text, and half of them have at most {cluster['words']} words. They "
+            "may be contents of their own: `crawldedup compare` shows how "
+            f"{cluster['example']} differs.",
+            "clusters",
         )
 
 
@@ -180,8 +224,32 @@ def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
+def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what saves downloads, and what was not to be trusted."""
+    advice, withdrawn = report["advice"], report["withdrawn"]
+    if advice:
+        downloads = pluralize(report["advice_saves"], "download")
+        what = f"{pluralize(len(advice), 'URL rule')} would have saved {downloads}"
+        how = "`crawldedup advise --output rules.json` writes them for CRAWLDEDUP_RULES"
+        yield Finding("info", f"{what}: {how}.", "advice")
+    if ended := report["ended"]:
+        patterns = _named([row["pattern"] for row in ended])
+        yield Finding(
+            "info",
+            f"{pluralize(len(ended), 'pattern')} of URLs ended, because the last pages brought "
+            f"nothing new (CRAWLDEDUP_BUDGET): {patterns}.",
+            "advice",
+        )
+    if withdrawn:
+        text = (
+            f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: "
+            f"{_named(withdrawn)}."
+        )
+        yield Finding("warn", f"{text} `crawldedup advise` writes rules without it.", "advice")
+
+
 def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
-    totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
+    totals = report["totals"]
     for largest in report["clusters"][:1]:
         if _is_one_page(report):
             continue
@@ -191,17 +259,6 @@ def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
                 f"The largest cluster has {copies:,} copies of {largest['kept']}.",
                 "clusters",
             )
-    if advice:
-        saved = sum(rule["support"] for rule in advice)
-        what = f"{pluralize(len(advice), 'URL rule')} would have saved copies of {saved:,} contents"
-        how = "`crawldedup advise --output rules.json` writes them for CRAWLDEDUP_RULES"
-        yield Finding("info", f"{what}: {how}.", "advice")
-    if withdrawn:
-        text = (
-            f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: "
-            f"{_named(withdrawn)}."
-        )
-        yield Finding("warn", f"{text} `crawldedup advise` writes rules without it.", "advice")
     if volatile := _named(report["volatile"]):
         yield Finding(
             "info",

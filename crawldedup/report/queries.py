@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
-from crawldedup.advice.mining import MOST_PAGES, Page, mine, pages_of
-from crawldedup.advice.rules import VIEW_PARAMETERS, Rule
+from crawldedup.advice.evidence import MOST_PAGES, Page, pages_of, saved_by
+from crawldedup.advice.mining import mine
+from crawldedup.advice.rules import VIEW_PARAMETERS, Address, Rule, RuleBook
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.index.queries import expected_recall
@@ -48,19 +49,25 @@ _ROWS: Final = (
     "alike",
     "clusters",
     "reasons",
+    "refusals",
     "shells",
     "walls",
     "times",
     "savings",
+    "ended",
 )
 _ADVISED: Final = (
     "kind",
     "site",
     "what",
     "support",
+    "copies",
     "confidence",
     "examples",
 )  # what is shown of a mined rule
+# A cluster of at least so many copies, half of which have at most so many words.
+_COPIES_OF_DOUBTFUL: Final = 10
+_WORDS_OF_DOUBTFUL: Final = 100
 _MOST_STEPS: Final = 60
 _MOST_STEPS_OF_CHAINS: Final = (
     20  # Of a million pages. Journals of several processes may have rings.
@@ -164,6 +171,25 @@ class Database(AbstractContextManager["Database"]):
         with self._errors():
             self._connection.execute(copy, {"path": path, **values})
 
+    def explain_by(self, rules: Sequence[Rule]) -> None:
+        """Find the copies that these rules explain. Raises ReportError.
+
+        Rules for single pages explain nothing: many URLs of one page may be a trap all the same.
+        """
+        book = RuleBook([rule for rule in rules if not rule.targets])
+
+        def have_one_target(url: str, original: str) -> bool:
+            """Return whether the rules take two addresses for those of one page."""
+            addresses = Address.of(url), Address.of(original)
+            if addresses[0] is None or addresses[1] is None:
+                return False
+            targets = [book.rewritten(address)[0].key() for address in addresses if address]
+            return targets[0] == targets[1]
+
+        with self._errors():
+            self._connection.create_function("have_one_target", have_one_target)
+        self.rows("make_explained", has_rules=bool(rules))
+
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
         """Return at most so many pages in the order of their verdicts, and the rules that crawls
         have withdrawn.
@@ -227,8 +253,12 @@ def make_report(
     database.rows("make_clusters")
     crawl = _crawl(database, journals, left_out)
     _join_firsts(database)
+    # A scan follows no links, so that it has nothing to save.
+    pages, withdrawn = ([], []) if crawl["is_scan"] else database.evidence(most=100_000)
+    rules = mine(pages, withdrawn)
+    database.explain_by(rules)
     database.rows("make_places")
-    rules = [] if crawl["is_scan"] else mine(*database.evidence(most=100_000))
+    doubtful = database.rows("doubtful", copies=_COPIES_OF_DOUBTFUL, words=_WORDS_OF_DOUBTFUL)
     apart = [in_words(row) for row in database.rows("apart", same_text=SAME_TEXT)]
     report = {
         "crawldedup_report": 1,
@@ -238,6 +268,7 @@ def make_report(
         "similarity": _similarity(database, crawl["settings"]),
         "variants": database.rows("variants", views=f"^{VIEW_PARAMETERS}(=|$)"),
         **{name: database.rows(name) for name in _ROWS},
+        "doubtful": doubtful,
         "apart": apart,
         "apart_kinds": [
             named_in_words(row) for row in database.rows("apart_kinds", same_text=SAME_TEXT)
@@ -249,6 +280,7 @@ def make_report(
         },
         "comparison": _comparison(database, journals, against) if against else None,
         "advice": [{name: getattr(rule, name) for name in _ADVISED} for rule in rules],
+        "advice_saves": saved_by(rules, pages) if rules else 0,
         "withdrawn": [row["rule"] for row in database.rows("withdrawn")],
         "volatile": [row["line"] for row in database.rows("volatile")],
     }

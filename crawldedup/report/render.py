@@ -94,8 +94,8 @@ def templates_of(package: str, *functions: Callable[..., object]) -> "Environmen
     return environment
 
 
-def page_of(report: Report) -> str:
-    """Return the page."""
+def page_of(report: Report, template: str = "report.html") -> str:
+    """Return the page that a template makes, with as many rows as it has room for."""
     from markupsafe import Markup
 
     folder = files(_PACKAGE) / "page"
@@ -103,9 +103,7 @@ def page_of(report: Report) -> str:
         (folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")
     )
     more = {"style": Markup(style), "script": Markup(script), "hash_of": _hash_of}
-    pages = (
-        rendered("report.html", report, most=most, **more) for most in (200, 100, 50, 25, 10, 5, 2)
-    )
+    pages = (rendered(template, report, most=most, **more) for most in (200, 100, 50, 25, 10, 5, 2))
     return next((page for page in pages if len(page.encode()) <= LARGEST_PAGE), "")
 
 

@@ -7,6 +7,7 @@ from crawldedup.lazy import lazy
 if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import signals as signals
     from crawldedup.scrapy_plugin.addon import Addon as Addon
+    from crawldedup.scrapy_plugin.budget import OverBudgetError as OverBudgetError
     from crawldedup.scrapy_plugin.items import DedupItemPipeline as DedupItemPipeline
     from crawldedup.scrapy_plugin.items import DuplicateItemError as DuplicateItemError
     from crawldedup.scrapy_plugin.items import add_text as add_text
@@ -20,6 +21,7 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "addon": "Addon",
+        "budget": "OverBudgetError",
         "items": "DedupItemPipeline DuplicateItemError add_text add_verdict",
         "middleware": "DedupMiddleware DuplicatePageError",
         "rules": "PredictedDuplicateError",

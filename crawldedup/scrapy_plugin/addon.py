@@ -4,6 +4,7 @@ where they belong.
 
 from scrapy.settings import BaseSettings
 
+from crawldedup.scrapy_plugin.budget import BudgetMiddleware
 from crawldedup.scrapy_plugin.items import DedupItemPipeline, DropItemsMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
@@ -31,6 +32,9 @@ class Addon:
             # After the middlewares that refuse requests (offsite 50, robots.txt 100), and before
             # anything is sent.
             place("DOWNLOADER_MIDDLEWARES", RulesMiddleware, 544)
+        if settings.get(f"{PREFIX}BUDGET") is not None:
+            # As the rules, which are not asked for what is skipped here.
+            place("DOWNLOADER_MIDDLEWARES", BudgetMiddleware, 543)
         # Next to the engine, after every other spider middleware had its say about the items.
         place("SPIDER_MIDDLEWARES", DropItemsMiddleware, 40)
         # Fields that are named wrongly, as an empty list is, are for the pipeline to refuse.

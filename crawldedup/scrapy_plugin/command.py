@@ -126,7 +126,8 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
             "directory of a crawl that has one by -s JOBDIR=..."
         )
     scope_key = opts.spider if options.scope == "spider" else None
-    if options.scope == "spider" and scope_key is None:
+    # Pages are forgotten, and figures shown, in whatever scope they are.
+    if action == "explain" and options.scope == "spider" and scope_key is None:
         raise ConfigurationError(
             "CRAWLDEDUP_SCOPE is 'spider', so that each spider's pages are apart: add --spider NAME"
         )

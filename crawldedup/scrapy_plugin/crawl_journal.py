@@ -27,10 +27,10 @@ from crawldedup.crawling.options import CrawlOptions
 from crawldedup.crawling.outcomes import Outcome
 from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
+from crawldedup.passwords import shown_url
 from crawldedup.scrapy_plugin.siblings import SiblingReasons
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.search.decision import accept_threshold
-from crawldedup.stores.registry import shown_url
 from crawldedup.text import printable
 
 # So many crawls keep their journals in a directory, the present one included.

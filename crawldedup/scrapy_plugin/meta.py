@@ -8,7 +8,9 @@ VERDICT_KEY: Final = "crawldedup_verdict"
 TEXT_KEY: Final = "crawldedup_text"
 NAME_KEY: Final = "crawldedup_name"
 DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
-PAGE_KEYS: Final = (VERDICT_KEY, TEXT_KEY, NAME_KEY, DROP_ITEMS_KEY)
+# Whether a page is like an earlier one but for a date.
+REPEATS_KEY: Final = "_crawldedup_repeats"
+PAGE_KEYS: Final = (VERDICT_KEY, TEXT_KEY, NAME_KEY, DROP_ITEMS_KEY, REPEATS_KEY)
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 """The key of scrapy-playwright for the tab that it keeps open."""

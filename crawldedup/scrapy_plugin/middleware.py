@@ -41,8 +41,10 @@ from scrapy.http import Response
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.crawling.copies import Copies
-from crawldedup.crawling.options import CrawlOptions
+from crawldedup.crawling.dated import DatedPages
+from crawldedup.crawling.options import OWN_TEXT, CrawlOptions
 from crawldedup.crawling.outcomes import Fate, Outcome, decide, key_of
+from crawldedup.crawling.repeated import RepeatedLines
 from crawldedup.crawling.walls import Walls
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.journal import shown
@@ -59,6 +61,7 @@ from crawldedup.scrapy_plugin.meta import (
     DROP_ITEMS_KEY,
     NAME_KEY,
     PAGE_KEYS,
+    REPEATS_KEY,
     TEXT_KEY,
     VERDICT_KEY,
 )
@@ -121,6 +124,8 @@ class DedupMiddleware:
         self.journal = CrawlJournal(crawler, options)
         self._left_out = LeftOutLines(crawler, self.journal)
         self._walls = Walls()
+        self._repeated = RepeatedLines()
+        self._dated = DatedPages()
         self._shells = ShellWarnings(crawler)
         self._unmet_hosts = UnmetHosts(options.ignore_marks)
         self._guard = WallGuard(crawler)
@@ -237,7 +242,7 @@ class DedupMiddleware:
             self._tell_delivered()
             prepare = self._preparer_for(request, response, policy)
             with self._slots.lent(len(response.body)):
-                judged = await self._dedup.judge(page, prepare, with_text=policy.text)
+                judged = await self._dedup.judge(page, prepare, with_text=bool(policy.text))
             if judged.verdict.changed and policy.revisit == "drop":
                 judged = await self._as_copy(page, judged)
             outcome = self._outcome_of(request, page, judged.verdict, policy)
@@ -246,6 +251,7 @@ class DedupMiddleware:
             self._shells.note(request, response.url, error)
             return response
         await self._look_for_a_wall(request, judged)
+        self._leave_text(request, response, judged, policy)
         await self._record(request, response, judged, outcome)
         self._load_again(request, judged.read)
         return await self._carry_out(request, response, judged.verdict, outcome)
@@ -367,7 +373,8 @@ class DedupMiddleware:
         if action == "ignore":
             return
         read = judged.read
-        suspicion = self._walls.add(verdict, read.fingerprint.digest, read.marks)
+        asked = next(iter(request.meta.get("redirect_urls", ())), None)
+        suspicion = self._walls.add(verdict, read.fingerprint.digest, read.marks, asked)
         if suspicion is None:
             if action == "close" and verdict.kind is Kind.NEW and not is_hardly_apart(verdict):
                 self._guard.note_content(request, verdict.url)
@@ -406,6 +413,19 @@ class DedupMiddleware:
             check.add((await self._dedup.judge(page)).read.fingerprint)
         raise IgnoreRequest("loaded again to see whether a wall stands in its place")
 
+    def _leave_text(
+        self, request: Request, response: Response, judged: Judged, policy: CrawlOptions
+    ) -> None:
+        """Leave the main text and the name of a page for its callback, if they are wanted."""
+        main = judged.read.main
+        if main is None:
+            return
+        text = main.text
+        if policy.text == OWN_TEXT:
+            is_copy = judged.verdict.is_duplicate
+            text = self._repeated.own_text(response.url, main, is_copy=is_copy)
+        request.meta.update({TEXT_KEY: text, NAME_KEY: main.name})
+
     async def _record(
         self, request: Request, response: Response, judged: Judged, outcome: Outcome
     ) -> None:
@@ -415,8 +435,8 @@ class DedupMiddleware:
         self._left_out.tell(site_of(response.url), judged.read.left_out)
         self._unmet_hosts.note(response.url)
         request.meta[VERDICT_KEY] = verdict
-        if (main := judged.read.main) is not None:
-            request.meta.update({TEXT_KEY: main.text, NAME_KEY: main.name})
+        if self._options.budget is not None:
+            request.meta[REPEATS_KEY] = self._dated.repeats(verdict.url, judged.read)
         event = {
             "request": request,
             "response": response,

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from crawldedup.crawling.patterns import Pattern, matches
+from crawldedup.patterns import Pattern, matches
 from crawldedup.recent import put_last
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.responses import is_exempt, pattern_of

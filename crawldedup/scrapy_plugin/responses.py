@@ -12,8 +12,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.crawling.options import CrawlOptions
-from crawldedup.crawling.patterns import Pattern, matches
 from crawldedup.page import Page
+from crawldedup.patterns import Pattern, matches
 from crawldedup.reading.charsets import label_in_type, text_of
 from crawldedup.reading.html import MAX_BYTES
 from crawldedup.reading.markup import is_html

@@ -4,8 +4,6 @@
 """
 
 import logging
-import pickle
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -14,7 +12,6 @@ from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.job import job_dir
-from scrapy.utils.request import request_from_dict
 
 from crawldedup.advice.rules import Aim, Predictor, Rule, Step, read_rules
 from crawldedup.journal import shown
@@ -23,6 +20,7 @@ from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.responses import is_exempt
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import count, say
+from crawldedup.scrapy_plugin.skipped import read_requests, write_requests
 from crawldedup.verdict import Kind, Verdict
 
 FILE_NAME: Final = "crawldedup.rules"
@@ -79,8 +77,7 @@ class RulesMiddleware:
         more.
         """
         assert self._job is not None
-        for plain in pickle.loads(self._job.read_bytes()) if self._job.exists() else ():
-            request = request_from_dict(pickle.loads(plain), spider=self._crawler.spider)
+        for request in read_requests(self._job, self._crawler.spider):
             aim = self._aim_of(request.url, request)
             if aim is not None and aim.rules:
                 self._predictor.skipped.append((request, aim))
@@ -88,17 +85,11 @@ class RulesMiddleware:
                 self._ask(request)
 
     def spider_closed(self, reason: str) -> None:
-        """Write what was skipped for the next run of a job.
-
-        Scrapy's own queues are pickled, too.
-        """
+        """Write what was skipped for the next run of a job."""
         assert self._job is not None
-        plain = []
-        for request, _ in self._predictor.skipped if reason != "finished" else ():
-            # Its callback or its meta cannot be written, and Scrapy would not keep it either.
-            with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):
-                plain.append(pickle.dumps(request.to_dict(spider=self._crawler.spider)))
-        self._job.write_bytes(pickle.dumps(plain))
+        skipped = self._predictor.skipped if reason != "finished" else ()
+        requests = [request for request, _ in skipped]
+        write_requests(self._job, requests, self._crawler.spider)
 
     def process_request(self, request: Request) -> Request | None:
         """Let a request pass, or put it off while its target is on its way.
@@ -144,7 +135,7 @@ class RulesMiddleware:
             named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
             self._write(
                 {
-                    "withdrawn": {**named, "folders": [aim.address.folder()]},
+                    "withdrawn": {**named, "folders": [rule.folder_of(aim.address)]},
                     "rule": shown(rule.name),
                 }
             )

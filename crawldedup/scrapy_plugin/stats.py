@@ -15,9 +15,9 @@ from crawldedup.aio import Judged
 from crawldedup.crawling.options import CrawlOptions
 from crawldedup.crawling.outcomes import Fate, Outcome
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
+from crawldedup.passwords import shown_url
 from crawldedup.scrapy_plugin.settings import CLOSE_REASON, end_unstarted, is_interactive
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.stores.registry import shown_url
 from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind, Verdict, mark_of_sibling
 
@@ -309,13 +309,20 @@ class CrawlStats:
         ):
             if reasons := self._counts_of(group):
                 lines.append(f"  {sum(reasons.values())} {text}: {_listed(reasons)}")
-        skipped = self._stats.get_value("crawldedup/rules/skipped", 0)
-        if skipped and self._noun == "page":
-            requests = pluralize(skipped, "request")
-            lines.append(
-                f"  {requests} not made, because CRAWLDEDUP_RULES calls their pages copies"
-            )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._skipped_requests()])
+
+    def _skipped_requests(self) -> list[str]:
+        """Return how many requests were not made, and why, in lines."""
+        reasons = {
+            "rules": "CRAWLDEDUP_RULES calls their pages copies",
+            "budget": "the last pages of their patterns brought nothing new (CRAWLDEDUP_BUDGET)",
+        }
+        lines = []
+        for name, reason in reasons.items():
+            skipped = self._stats.get_value(f"crawldedup/{name}/skipped", 0)
+            if skipped and self._noun == "page":
+                lines.append(f"  {pluralize(skipped, 'request')} not made, because {reason}")
+        return lines
 
     def _dropped(self, what: str) -> list[str]:
         dropped, itemless = self._fates[f"dropped {what}"], self._fates[f"items_dropped {what}"]

@@ -15,19 +15,17 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http.request import NO_CALLBACK
 
+from crawldedup.crawling.dated import are_alike
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.recent import put_last
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.signals import say
-from crawldedup.search.decision import estimate_similarity
 
 _SITE_KEY: Final = "_crawldedup_wall"
 _FIRST_OF_ALL: Final = 1 << 30
 _MOST_SITES: Final = 100
 _FIRST: Final = 2  # pages of a site, which are seldom those of others
 _LAST: Final = 2
-_ALIKE: Final = 0.5
-"""A wall that repeats the address of a page is less like itself than a copy."""
 
 
 @dataclass(slots=True)
@@ -53,7 +51,7 @@ class WallCheck:
 
     def add(self, answer: Fingerprint) -> None:
         """Count an answer."""
-        if _are_alike(self.wall, answer):
+        if are_alike(self.wall, answer):
             self.walls += 1
         else:
             self.contents += 1
@@ -154,11 +152,3 @@ class Contents:
         """Return requests for pages of a site, except for that of the original of a wall."""
         requests = [*self._first.get(site, ()), *self._last.get(site, ())]
         return [request for request in requests if request.url != without]
-
-
-def _are_alike(wall: Fingerprint, answer: Fingerprint) -> bool:
-    if wall.digest == answer.digest:
-        return True
-    if wall.thin or answer.thin or wall.key_id != answer.key_id:
-        return False
-    return estimate_similarity(answer.verify_weights, answer.verify, wall.verify) >= _ALIKE

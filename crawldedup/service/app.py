@@ -36,7 +36,7 @@ Send = Callable[[Message], Awaitable[None]]
 _MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same time
 _MOST_WAITING: Final = 2_000  # pages
 _PACKED_HERE: Final = 4_096  # bytes that are decompressed in the event loop
-_HINT: Final = "this path does not exist, or it needs another method: /openapi.json lists all paths"
+_NO_PATH: Final = "this path does not exist: /openapi.json lists all paths"
 _log: Final = logging.getLogger(__name__)
 
 
@@ -59,7 +59,7 @@ def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
 
 
 async def _nothing(*_: object) -> Answer:
-    raise ProblemError("not-found", 404, _HINT)
+    raise ProblemError("not-found", 404, _NO_PATH)
 
 
 _ROUTES: Final = {
@@ -142,8 +142,9 @@ class Edge:
                 refusal.headers.pop("connection", None)
             raise
         if route.methods and scope["method"] not in route.methods:
+            detail = f"{route.path} takes another method: {' or '.join(route.methods)}"
             allowed = {"allow": ", ".join(route.methods)}
-            raise ProblemError("method", 405, _HINT, headers=allowed)
+            raise ProblemError("method", 405, detail, headers=allowed)
         if scope["method"] == "POST":
             coding = coding_of(scope["headers"])
             await self._take(receive, headers.get(b"content-length", b""), body)

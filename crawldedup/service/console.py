@@ -14,12 +14,12 @@ from urllib.parse import unquote_to_bytes
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.marks.reasons import kind_in_words
+from crawldedup.passwords import shown_url
 from crawldedup.report.render import templates_of
 from crawldedup.service.messages import SentPage, converted
 from crawldedup.service.metrics import registry_of_all_workers
 from crawldedup.service.problems import problem_of
 from crawldedup.service.routes import Answer, Route, Scope
-from crawldedup.stores.registry import shown_url
 from crawldedup.text import pluralize
 from crawldedup.verdict import describe
 

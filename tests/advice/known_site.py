@@ -6,7 +6,7 @@ import random
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawldedup.advice import mining
+from crawldedup.advice import evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,8 +26,8 @@ class Seen:
     depth: int | None = None
 
 
-def pages_of(seen: Iterable[Seen], most: int = mining.MOST_PAGES) -> list[mining.Page]:
-    return mining.pages_of(map(astuple, seen), most)
+def pages_of(seen: Iterable[Seen], most: int = evidence.MOST_PAGES) -> list[evidence.Page]:
+    return evidence.pages_of(map(astuple, seen), most)
 
 
 class Made(NamedTuple):
@@ -46,8 +46,8 @@ BUILT_WITH = {
     ("query", WWW, "sort", ""): ("/forum/",),
     ("query", WWW, "view=print", ""): ("/news/",),
     ("prefix", WWW, "/print/", "/news/"): ("/print/",),
-    ("suffix", WWW, "/amp", ""): ("/news/0/",),
-    ("suffix", WWW, "/index.html", "/"): ("/shop/0/",),
+    ("suffix", WWW, "/amp", ""): ("/news/",),
+    ("suffix", WWW, "/index.html", "/"): ("/shop/",),
     ("query", WWW, ";jsessionid", ""): ("/shop/",),
     ("host", MOBILE, MOBILE, WWW): VIEWED,
 }

@@ -8,8 +8,9 @@ import random
 
 import pytest
 
-from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import Rule
+from crawldedup.advice.evidence import saved_by
+from crawldedup.advice.mining import LEAST_COPIES_OF_PAGE, mine
+from crawldedup.advice.rules import Address, Rule
 from tests.advice.known_site import BUILT_WITH, WWW, Seen, copied, known_site, pages_of, verdicts
 
 Found = dict[tuple[str, ...], tuple[str, ...]]
@@ -153,6 +154,79 @@ def test_short_texts_do_not_make_a_rule() -> None:
     assert mined(*longer) != {}
     # A short page in place of a longer one speaks against it.
     assert mined(*longer, *short[1::2]) == {}
+
+
+NAMES = ("boats", "ferry-timetable", "harbor-opens", "late-rain", "mill", "storm-of-1962")
+VIEWS = [
+    ("/{}/", "/{}/amp/", "/{}/print/"),
+    ("/{}", "/{}/amp", "/{}/print"),
+    ("/blog/{}/", "/blog/{}/print", "/blog/{}/amp"),
+    ("/2026/11/{}/", "/2026/11/{}/amp/"),
+    ("/news/{}.html", "/news/{}-print.html", "/news/{}.amp.html"),
+    ("/news/{}", "/print/news/{}", "/amp/news/{}"),
+    ("/news/{}", "/news/print/{}", "/news/{}?print=1", "/news/{}?amp"),
+    ("/docs/{}/", "/docs/{}/index.html"),
+    ("/article.php?name={}", "/print.php?name={}"),
+    ("/forum/showthread.php?name={}", "/forum/printthread.php?name={}"),
+    ("/page.php?name={}", "/print.php?name={}"),
+]
+
+
+@pytest.mark.parametrize("forms", VIEWS, ids=" ".join)
+def test_views_are_found_by_what_is_beside_the_name_of_the_page(forms: tuple[str, ...]) -> None:
+    pages = []
+    for name in NAMES:
+        first, *views = (WWW + form.format(name) for form in forms)
+        pages += copied(first, *views)
+    rules = mine(pages_of(pages))
+    assert saved_by(rules, pages_of(pages)) == len(NAMES) * (len(forms) - 1)
+    # A page that came later is named by the same rules.
+    first, *views = (Address.of(WWW + form.format("new-mayor")) for form in forms)
+    for view in views:
+        assert view is not None
+        assert first in [rule.rewritten(view) for rule in rules]
+
+
+def test_a_view_that_has_contents_of_its_own_is_none() -> None:
+    pages = [seen for name in NAMES for seen in copied(f"{WWW}/{name}/", f"{WWW}/{name}/amp/")]
+    other = [Seen(f"{WWW}/other-{n}/{end}", "new") for n in range(2) for end in ("", "amp/")]
+    assert mined(*pages) == {("suffix", WWW, "/amp/", "/"): ("/",)}
+    assert mined(*pages, *other) == {}
+
+
+def signed_in(number: int) -> str:
+    return f"{WWW}/?api=auth&return=%2Fp%2F{number}"
+
+
+def test_parameters_of_one_page_are_a_rule_for_this_page_alone() -> None:
+    pages = copied(f"{WWW}/", *(signed_in(n) for n in range(LEAST_COPIES_OF_PAGE)))
+    assert mined(*pages[:-1]) == {}
+    (rule,) = mine(pages_of(pages))
+    assert (rule.id, rule.targets) == (("query", WWW, "api&return", ""), {f"{WWW}/"})
+    assert (rule.copies, saved_by([rule], pages_of(pages))) == (20, 20)
+    home, other = (Address.of(f"{WWW}{path}?api=x&return=y") for path in ("/", "/about"))
+    assert home is not None
+    assert other is not None
+    assert rule.rewritten(home) == Address.of(f"{WWW}/")
+    assert rule.rewritten(other) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param([Seen(signed_in(99), "new")], id="one has a content of its own"),
+        pytest.param([Seen(f"{WWW}/p/1", "new", referer=signed_in(3))], id="one leads on"),
+    ],
+)
+def test_parameters_of_one_page_are_no_rule_if_they_lead_to_a_content(more: list[Seen]) -> None:
+    assert mined(*copied(f"{WWW}/", *(signed_in(n) for n in range(40))), *more) == {}
+
+
+def test_a_wall_makes_no_rule_for_the_pages_that_it_stands_in_place_of() -> None:
+    wall = copied(f"{WWW}/login", *(f"{WWW}/story.php?id={n}" for n in range(40)))
+    assert mined(*wall) == {}
+    # Nor does it if the pages of several stories have their address but for the query.
+    assert mined(*wall, Seen(f"{WWW}/story.php", "new")) == {}
 
 
 HOSTILE = (

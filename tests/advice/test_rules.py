@@ -41,6 +41,11 @@ CASES = [
     (rule("query", "sid", "", "/forum/0/"), "/forum/1/2?sid=1", "/forum/1/2"),
     (rule("prefix", "/print/", "/news/", "/print/"), "/print/1.html?b=1", "/news/1.html?b=1"),
     (rule("suffix", "/index.html", "/"), "/a/index.html", "/a/"),
+    (rule("suffix", "/amp/", "/", "/blog/"), "/blog/boats/amp/", "/blog/boats/"),
+    (rule("suffix", "/amp/", "/", "/blog/"), "/blog/boats/more/amp/", None),
+    (rule("suffix", "-print.html", ".html", "/n/0/"), "/n/26/a-print.html", "/n/26/a.html"),
+    (rule("query", "api", targets=frozenset({f"{E}/"})), "/?api=1", "/"),
+    (rule("query", "api", targets=frozenset({f"{E}/"})), "/a?api=1", None),
     (rule("query", ";jsessionid"), f"/a;jsessionid={TOKEN}?x=1", "/a?x=1"),
     (rule("host", E, "https://www.e.com"), "/a?b=1", None),
 ]
@@ -153,6 +158,9 @@ def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None
     folder = rule("prefix", "/docs/print/", "/docs/", "/docs/print/")
     process = discarding(tmp_path, export([folder], [], for_discarder).rules)
     assert process(f"{E}/docs/print/a?c=1") == f"{E}/docs/a?c=1"
+    of_page = rule("query", "api", targets=frozenset({f"{E}/"}))
+    process = discarding(tmp_path, export([of_page], [], for_discarder).rules)
+    assert [process(f"{E}{path}?api=1") for path in ("/", "/a")] == [f"{E}/", f"{E}/a?api=1"]
 
 
 def test_links_are_denied_that_a_rule_is_for() -> None:

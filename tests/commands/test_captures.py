@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import time
 import zlib
 from pathlib import Path
@@ -61,6 +62,13 @@ CHUNKED = OK + TYPE + b"Transfer-Encoding: chunked\r\n"
         record(HTML, extra=b"WARC-Truncated: time\r\n"),
         record(HTML, extra=b"WARC-Segment-Number: 1\r\n"),
         record(HTML, OK + TYPE + b"Content-Length: 9999\r\n"),
+        record(HTML, OK + TYPE + b"Content-Length: 1000000000000000000\r\n"),
+        record(HTML, OK + TYPE + b"Content-Length: 0009999\r\n"),
+        record(HTML, OK + TYPE + b"Content-Length: 9999, 9999\r\n"),
+        record(HTML, OK + TYPE + b"Content-Length: %b\r\n" % (b"9" * 5000)),
+        record(HTML, OK + TYPE + b"Content-Range: bytes 0-999/1%b\r\n" % (b"0" * 30)),
+        record(b"fffffffff\r\nhello", CHUNKED),
+        record(b"7fffffffffffffff\r\nhello", CHUNKED),
         record(b"5\r\nhello\r\n", CHUNKED),
         record(b"500\r\nhello", CHUNKED),
         record(b"5\r\nhello\r\nno chunk", CHUNKED),
@@ -107,6 +115,8 @@ def test_a_part_of_a_page_is_not_compared(path: Path, content: bytes) -> None:
         record(HTML, sent(b"br")),
         record(HTML, b"", b"Content-Type: text/html\r\n", b"resource"),
         record(HTML, OK + TYPE + b"Content-Length: many\r\n"),
+        record(HTML, OK + TYPE + b"Content-Length: %b1\r\n" % (b"0" * 5000)),
+        record(HTML, OK + TYPE + b"Content-Length: 1\r\nContent-Length: 9999\r\n"),
         record(HTML, b"", b"Content-Type: application/xhtml+xml; charset=utf-8\r\n", b"resource"),
         record(HTML, b"", b"Content-Type: application/octet-stream\r\n", b"resource"),
         record(HTML, b"", b"", b"resource"),
@@ -178,6 +188,36 @@ def test_a_text_in_another_encoding_than_it_says_is_not_compared(
     page = page_in(path, record(text[:-1], head))
     assert isinstance(page, Unread)
     assert page.error.reason == "encoding"
+
+
+def test_the_docs_name_the_records_that_are_not_counted(path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/commands.md").read_text()
+    (sentence,) = re.findall(r"are counted by kind[^|.]*", page)
+    uncounted = set(re.findall("`(.+?)`", sentence))
+    kinds = ["warcinfo", "request", "metadata", "revisit", "continuation", "something"]
+    found = {kind: page_in(path, record(HTML, OK, b"", kind.encode())) for kind in kinds}
+    assert {kind for kind, each in found.items() if each == NoPage("")} == uncounted
+    assert found["revisit"] == NoPage("revisit record")
+
+
+@pytest.mark.parametrize(
+    "charset",
+    ["punycode", "idna", "utf-7", "UTF7", "unicode-1-1-utf-7", "unicode-escape", "hex", "rot13"],
+)
+def test_a_text_in_an_encoding_of_no_page_is_not_compared(path: Path, charset: str) -> None:
+    """Its bytes would be another text in UTF-8."""
+    head = OK + b"Content-Type: text/plain; charset=%b\r\n" % charset.encode()
+    page = page_in(path, record(b"the road led +AOk- over xn--mnchen-3ya to the mill", head))
+    assert isinstance(page, Unread)
+    assert (page.error.reason, charset in str(page.error)) == ("encoding", True)
+
+
+@pytest.mark.parametrize("charset", ["utf8mb4", "none", "x", "\0", ""])
+def test_a_label_that_means_nothing_does_not_hide_a_text(path: Path, charset: str) -> None:
+    head = OK + b"Content-Type: text/plain; charset=%b\r\n" % charset.encode()
+    page = page_in(path, record("Größe".encode(), head))
+    assert isinstance(page, Page)
+    assert page.text == "Größe"
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,8 +20,10 @@ import pytest
 
 from crawldedup import __version__
 from crawldedup.commands.command import safe_cell
+from crawldedup.deduplicator import Deduplicator
 from tests.commands.conftest import Run
 from tests.service.serving import TIDES, story
+from tests.stories import HALF_ALIKE, TEXT
 
 
 def test_python_runs_the_package_as_the_command() -> None:
@@ -133,6 +136,17 @@ def test_what_is_left_out_is_said(run: Run) -> None:
     assert why["omissions"] == compared["omissions"][1]
 
 
+def test_a_page_that_names_the_other_one_is_explained(run: Run) -> None:
+    for name, text in (("story", TEXT), ("print", HALF_ALIKE)):
+        head = "<link rel=canonical href=https://news.example/story>"
+        Path(f"{name}.html").write_text(f"<head>{head}</head><main>{html(text)}</main>")
+    reason = "the second page names the first one as its canonical page, so copies count at"
+    for urls in ("", "--urls https://news.example/story https://news.example/print"):
+        assert reason in run(f"compare story.html print.html {urls}").out
+    elsewhere = "--urls https://a.example/ https://b.example/"
+    assert reason not in run(f"compare story.html print.html {elsewhere}").out
+
+
 def test_siblings_are_said_to_be_apart_and_why(run: Run) -> None:
     for name in ("river", "mill"):
         body = f"<h1>Photo of the day</h1><img src=/{name}.jpg>{html(TIDES)}"
@@ -193,6 +207,76 @@ def test_an_index_of_other_settings_can_be_looked_at_and_the_setting_is_named(
     # What was forgotten is forgotten for those who made the index.
     verdicts = pages(f"check pages {options} --json").values
     assert [verdict["kind"] for verdict in verdicts] == ["revisit", "near_duplicate", "new"]
+
+
+@pytest.fixture
+def sites(run: Run) -> Run:
+    """The function that runs a command line, in a folder with an index by site."""
+    items = [{"url": f"http://{s}.example/{n}", "text": story(n)} for s in "xy" for n in range(3)]
+    Path("f.jl").write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    Path("p.txt").write_text(story(1))
+    kinds = [verdict["kind"] for verdict in run("check f.jl --scope site --json").values]
+    assert kinds == ["new"] * 6
+    return run
+
+
+def test_pages_are_forgotten_in_whatever_scope_they_are(sites: Run) -> None:
+    with Deduplicator("sqlite:///crawldedup.sqlite", scope="spider") as dedup:
+        dedup.check("http://x.example/1", text=story(1), scope_key="a tenant")
+    with Deduplicator("sqlite:///crawldedup.sqlite") as dedup:
+        dedup.check("http://x.example/1", text=story(1))
+    with closing(Deduplicator("sqlite:///crawldedup.sqlite")) as dedup:
+        dedup.accept_profile()
+        before = dedup.info().pages
+        told = sites("forget http://x.example/1 http://no.example/ --json")
+        assert told.values == [{"forgotten": 1}]
+        assert (before, dedup.info().pages) == (8, 5)
+    # As it had to be called before.
+    assert sites("forget http://y.example/2 --scope site --json").values == [{"forgotten": 1}]
+    assert sites("info --json").values[0]["scopes"] == ["site", "spider", "global"]
+
+
+def test_an_index_by_site_is_asked_by_the_site_of_the_page(sites: Run) -> None:
+    for scope in ("", "--scope site"):
+        said = sites(f"find p.txt {scope}")
+        assert (said.status, "add --url with its address" in said.err) == (2, True)
+    ((match,),) = sites("find p.txt --url http://y.example/new --json").values
+    assert (match["url"], match["exact"]) == ("http://y.example/1", True)
+    assert sites("find p.txt --url http://z.example/ --json").values == [[]]
+    with Deduplicator("sqlite:///crawldedup.sqlite", scope="spider") as dedup:
+        dedup.check("http://q.example/1", text=story(1), scope_key="a tenant")
+    said = sites("find p.txt --json")
+    assert [match["url"] for match in said.values[0]] == ["http://q.example/1"]
+    assert "add --url" in said.err
+
+
+def test_an_option_that_the_index_overrides_is_told(sites: Run) -> None:
+    asked = "find p.txt --url http://x.example/new"
+    assert sites(f"{asked} --extractor blocks --distinguish siblings --scope site").err == ""
+    said = sites(f"{asked} --extractor text --distinguish nothing --scope global")
+    assert said.out == "exact: http://x.example/1 (0 copies seen)\n"
+    for option in ("--extractor is 'text'", "--distinguish is 'nothing'", "--scope is 'global'"):
+        assert said.err.count(f"{option}, but the index was made with ") == 1
+    assert said.err.count("\n") == 3
+
+
+def test_another_scope_than_the_index_has_is_told_once(
+    sites: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    against = "filter f.jl -o out.jl --against sqlite:///crawldedup.sqlite"
+    for command in (against, "check f.jl", "explain f.jl"):
+        caplog.clear()
+        assert sites(command).status == 0
+        (message,) = caplog.messages
+        assert "was begun with the scope 'site', and this is 'global'" in message
+        assert "--scope) to 'site'" in message
+    caplog.clear()
+    for command in ("check f.jl --scope site", "find p.txt --url http://x.example/", "info"):
+        assert sites(command).status == 0
+    sites("clear --yes")
+    # Whoever comes next decides about the scope.
+    assert sites("check f.jl").status == 0
+    assert not any("was begun with" in message for message in caplog.messages)
 
 
 def test_an_index_of_another_version_is_refused(pages: Run) -> None:

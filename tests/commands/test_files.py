@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -206,6 +207,35 @@ def test_files_below_a_folder_are_read_or_counted(tmp_path: Path) -> None:
     for part in (".png 2", ".css 1", ".php 1", ".jsonl 1", "without a suffix 2"):
         assert part in note
     assert read(tmp_path) == (15, [])
+
+
+def test_what_is_no_file_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("folder/a.html", "elsewhere/b.html"):
+        (tmp_path / name).write_text(HTML)
+    (folder / "linked.html").symlink_to("a.html")
+    (folder / "deep" / "lost\x1b.html").symlink_to("gone.html")
+    (folder / "loop").symlink_to("loop")
+    (folder / "more").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(folder / "queue.html")
+    notes: list[str] = []
+    errors: list[Exception] = []
+    found = pages_below(folder, errors.append, notes.append)
+    assert [path.name for path in found] == ["a.html", "linked.html"]
+    (error,) = errors
+    assert "loop" in str(error)
+    (note,) = notes
+    assert note.endswith(
+        "folder: 3 not read, because they are not files: deep/lost\\x1b.html (link to nothing), more "
+        "(link to a folder), queue.html (pipe)"
+    )
+    for number in range(20):
+        (folder / f"{number}.html").symlink_to("gone.html")
+    pages_below(folder, errors.append, notes.append)
+    assert (notes[1].count(" (link"), "23 not read" in notes[1]) == (10, True)
+    assert notes[1].endswith(", and 13 more")
 
 
 def test_a_text_in_another_encoding_is_skipped_and_counted(run: Run) -> None:

@@ -82,7 +82,7 @@ def test_the_options_have_every_reason() -> None:
     ("conditions", "message"),
     [
         ("--similarity 0.95 0.9", "--similarity takes the least one first"),
-        ("--pattern (a", "--pattern is '(a': missing )"),
+        ("--pattern (a", "--pattern is '(a'; it must be a regular expression"),
         ("--site /", "--site is '/'; it must be a site"),
         ("--evidence copy", "invalid choice: 'copy'"),
     ],

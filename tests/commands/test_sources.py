@@ -117,6 +117,40 @@ BROKEN = "1: this cannot be read, nor what follows: "
         ),
         ("a.csv", "text,url\nno url,\na,a\ntoo short\nc,c\n", 2, ["item 1: ", "item 3: "]),
         ("a.csv", f"url,html,text\na,<p>a,\nb,,{'b' * 200_000}\n", 2, []),
+        # A quote that is not closed must not swallow the items behind it.
+        (
+            "a.csv",
+            'url,text\na,one\nb,"two\nc,three\n',
+            1,
+            ["item 2: this cannot be read.*quoted cell"],
+        ),
+        ("a.csv", 'url,text\na,"one\n\n', 0, [f"item {BROKEN}the file ends within a quoted"]),
+        ("a.csv", 'url,text\na,one\nb,"a text that is cut off', 1, ["item 2: this cannot be"]),
+        ("a.csv", '"url,text\na,one\nb,two\n', 0, [f"item {BROKEN}the file ends within a"]),
+        (
+            "a.csv",
+            'url,text\na,"one\nb,two\nc,"three"\nd,four\n\ne,say "five"\nf,"six" it is\n',
+            3,
+            ["item 1: a quote is not closed where its cell ends, so that these 3 lines may be"],
+        ),
+        ("a.csv", '"url","text"\n"a","one\n"b","two"\n"c","three"\n', 1, ["item 1: a quote"]),
+        ("a.csv", 'url,text\n\n\na,"one" it is\nb,"two\n\n""lines"""\n\n', 2, []),
+        # Of values with one name, the first would get lost.
+        ("a.csv", "url,text,text\na,one,two\n", 0, [f"item {BROKEN}the column 'text' is there 2"]),
+        ("a.csv", "url,text,tag,tag\na,one,x,y\n", 1, []),
+        (
+            "a.jl",
+            f'{LINE}\n{{"url": "a", "text": "one", "text": "two", "url": "b"}}\n'
+            '{"url": "c", "text": "three", "tag": 1, "tag": 2, "deep": {"url": 1, "url": 2}}',
+            2,
+            ['line 2: the field "text" and "url" is there several times'],
+        ),
+        (
+            "a.json",
+            f'[{LINE}, {{"text": "one", "url": "b", "text": "two"}}]',
+            1,
+            ['item 2: the field "text" is there several times'],
+        ),
         # Of many, the number is told, and what is no feed is refused.
         ("a.jl", f"{LINE}\n" + "{}\n" * 11, 1, ["line"] * 10 + [": 1 further item without a page"]),
         ("a.jl", "no feed\n" * 10 + LINE, 0, [REFUSED]),
@@ -133,6 +167,22 @@ BROKEN = "1: this cannot be read, nor what follows: "
         ("a.csv", 'url,text\nx,"' + "y\n" * 200_000, 0, [f"item {BROKEN}field larger"]),
         ("a.parquet", "PAR1", 0, [f"row {BROKEN}"]),
         ("a.xml", "<rss><channel/></rss>", 0, ["is not a sitemap: it begins with <rss>"]),
+        ("a.xml", "", 0, ["is not a sitemap: it is not XML|cannot be read as a sitemap"]),
+        (
+            "a.xml",
+            "no XML at all",
+            0,
+            ["is not a sitemap: it is not XML|cannot be read as a sitemap"],
+        ),
+        # A number that Python does not read stands in a field that nobody needs.
+        ("a.jl", f'{{"url": "a", "text": "one", "id": {"7" * 5000}}}', 1, []),
+        ("a.json", f'[{{"url": "a", "text": "one", "id": -{"7" * 5000}}}]', 1, []),
+        (
+            "a.jl",
+            f'{{"url": {"7" * 5000}, "text": "one"}}',
+            0,
+            ['line 1: the field "url" contains no'],
+        ),
         ("a.xml.gz", "\x1f\x8b\x08broken", 0, ["cannot be read as a sitemap|is not a sitemap"]),
     ],
     ids=lambda value: str(value)[:20],
@@ -426,3 +476,34 @@ def test_a_text_has_the_title_that_its_item_gives(tmp_path: Path) -> None:
     columns = {name: [items[0][name]] for name in ("url", "text", "title")}
     (page,) = read(table(columns, tmp_path / "feed.parquet"))[0]
     assert page.title == "Seals"
+
+
+def test_a_table_with_a_column_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    columns = [pa.array(["a"]), pa.array(["one"]), pa.array(["two"])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["url", "text", "text"]), path)
+    pages, (error,) = read(path)
+    assert (pages, "the column 'text' is there 2 times" in error) == ([], True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+@pytest.mark.parametrize("has_mark", [True, False])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "url,text\na,one\n"),
+        ("a.json", '[{"url": "a", "text": "one"}]'),
+        ("a.jl", '{"url": "a", "text": "one"}\n'),
+    ],
+)
+def test_a_feed_in_a_wide_encoding_is_refused_by_its_name(
+    tmp_path: Path, encoding: str, name: str, content: str, has_mark: bool
+) -> None:
+    plain = encoding if encoding.endswith("e") else f"{encoding}-le"
+    mark = "\ufeff" if has_mark else ""
+    (tmp_path / name).write_bytes(f"{mark}{content}".encode(plain))
+    pages, (error,) = read(tmp_path / name)
+    assert pages == []
+    expected = encoding[:6] if has_mark else "utf-16"
+    assert f"it seems to be {expected.upper()}, and feeds are read in UTF-8" in error
+    assert f"iconv -f {expected} -t utf-8" in error

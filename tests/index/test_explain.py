@@ -129,3 +129,52 @@ class TestCompare:
             pages = board("anchors", 11), board("anchors", 38)
             assert compare(*pages).similarity != 1
             assert compare(*pages, hosts=dedup.hosts).similarity == 1
+
+
+def claiming(text: str, link: str) -> str:
+    """A page whose canonical link is this."""
+    return f"<head><link rel=canonical href='{link}'></head><body><main><p>{text}</p></main></body>"
+
+
+class TestComparisonWithOriginal:
+    @pytest.mark.parametrize(
+        ("first", "second", "is_named"),
+        [
+            pytest.param(
+                Page(A, text=TEXT), Page(B, text=HALF_ALIKE, canonical=A), True, id="given"
+            ),
+            pytest.param(
+                Page(A, text=TEXT), Page(B, html=claiming(HALF_ALIKE, "/a")), True, id="link"
+            ),
+            pytest.param(
+                Page("a.html", html=claiming(TEXT, A)),
+                Page("b.html", html=claiming(HALF_ALIKE, A)),
+                True,
+                id="files",
+            ),
+            pytest.param(
+                Page(A, html=claiming(TEXT, C)),
+                Page(B, html=claiming(HALF_ALIKE, C)),
+                False,
+                id="third",
+            ),
+            pytest.param(
+                Page(A, text=TEXT), Page(B, html=claiming(HALF_ALIKE, B)), False, id="itself"
+            ),
+            pytest.param(Page(A, text=TEXT), Page(B, html=claiming(FAR, A)), False, id="unlike"),
+        ],
+    )
+    def test_a_page_that_names_the_first_one_may_be_less_similar(
+        self, first: Page, second: Page, *, is_named: bool
+    ) -> None:
+        comparison = compare(first, second)
+        assert (comparison.names_first, comparison.drops > 5) == (is_named, is_named)
+        assert comparison.threshold is not None
+        assert (comparison.threshold < 0.8) == is_named
+
+    def test_a_crawl_and_a_comparison_agree(self) -> None:
+        page = Page(B, text=HALF_ALIKE, canonical=A)
+        with Deduplicator(key=0) as dedup:
+            dedup.check(A, text=TEXT)
+            verdict = dedup.check(B, text=HALF_ALIKE, canonical=A)
+        assert compare(Page(A, text=TEXT), page).verdict.kind is verdict.kind is Kind.NEAR_DUPLICATE

@@ -74,6 +74,7 @@ def test_every_section_is_there(report_of: ReportOf) -> None:
         "kind": "query",
         "site": "https://shop.example",
         "what": "?sort",
+        "copies": 30,
         "support": 12,
         "confidence": 0.99,
     }

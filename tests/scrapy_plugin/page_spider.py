@@ -82,7 +82,7 @@ class PageSpider(Spider):
         item = {"url": shown}
         if self.settings.get("CRAWLDEDUP_ITEM_FIELDS"):
             item["body"] = " ".join(response.css("p::text").getall())
-        if self.settings.getbool("CRAWLDEDUP_TEXT") or self.task["add_text"]:
+        if self.settings.get("CRAWLDEDUP_TEXT") or self.task["add_text"]:
             add_text(item, response)
         yield add_verdict(item, response)
         if shown in self.task["again"] and "again" not in response.meta:

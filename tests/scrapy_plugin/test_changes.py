@@ -1,10 +1,13 @@
 """`crawldedup changes`: what two crawls of a site say about it."""
 
 import json
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lxml import html
 
 from crawldedup.cli import main
 from tests.scrapy_plugin.conftest import Crawler
@@ -156,7 +159,12 @@ def test_a_crawl_between_the_two_hides_no_change(crawl: Crawler, tmp_path: Path)
     ("arguments", "said"),
     [
         (["1", "nowhere"], "nowhere"),
-        (["1", "2", "-o", "changes.html"], "it must end with one of .csv, .jsonl"),
+        (["1", "2", "-o", "changes.txt"], "it must end with one of .html, .csv, .jsonl"),
+        (["1"], "two crawls are compared, EARLIER and LATER"),
+        (["1", "2", "--since", "1d"], "name the later one alone"),
+        (["1", "--since", "yesterday"], "--since is 'yesterday'; it must be a time such as"),
+        (["1", "--since", "1m"], "the crawl 'news' began before 1m: nothing was crawled since"),
+        (["1", "--since", "1970-01-01", "--source", "."], "there are 0 more crawls of the spider"),
     ],
 )
 def test_what_cannot_be_compared_is_named(
@@ -172,3 +180,90 @@ def test_what_cannot_be_compared_is_named(
         Path(name).write_text(f"{json.dumps(header)}\n")
     assert main(["changes", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+NOW = time.time()
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+def write_crawl(folder: Path, started: float, urls: Iterable[str], spider: str = "news") -> None:
+    """Write the journal of a crawl that met new pages at these addresses."""
+    header = {
+        **{"crawldedup_journal": 1, "crawl": f"{spider}-{started}", "spider": spider},
+        **{"started": started, "settings": {"store": "redis://r/0", "namespace": "news"}},
+    }
+    lines = [{"t": 1, "url": url, "outcome": "new", "digest": url} for url in urls]
+    text = "".join(f"{json.dumps(line)}\n" for line in (header, *lines))
+    (folder / f"{started}.jsonl").write_text(text)
+
+
+@pytest.fixture
+def daily(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The journals of three crawls of the news, a day or an hour apart, and of another spider."""
+    monkeypatch.chdir(tmp_path)
+    for age, number in ((2 * DAY, 1), (2 * HOUR, 2), (HOUR, 3)):
+        write_crawl(tmp_path, NOW - age, [f"https://e.com/{n}" for n in range(number)])
+    write_crawl(tmp_path, NOW - DAY, ["https://e.com/shop"], "shop")
+    return tmp_path
+
+
+def at(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+
+
+@pytest.mark.parametrize(
+    ("since", "new"),
+    [
+        (["90m"], 1),
+        (["1d"], 2),
+        (["1 d"], 2),
+        ([at(NOW - DAY)], 2),
+        ([f"{at(NOW - DAY)}Z"], 2),
+        ([f"{at(NOW - 1.5 * HOUR)}"], 1),
+        (["1d", f"news-{NOW - 2 * HOUR}"], 1),
+    ],
+)
+def test_the_last_crawl_is_compared_with_the_one_before_a_time(
+    daily: Path, capsys: pytest.CaptureFixture[str], since: list[str], new: int
+) -> None:
+    moment, *later = since
+    command = ["changes", *later, "--since", moment, "--source", str(daily), "--json"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["changes"]["new"] == new
+
+
+def test_a_page_of_changes_shows_them_and_nothing_runs_in_it(tmp_path: Path) -> None:
+    evil = "https://e.com/<script>window.broken=1</script>\u202e"
+    wrong = "javascript:alert(1)//https://e.com/"
+    for name, urls in (("1", ["https://e.com/same"]), ("2", ["https://e.com/same", evil, wrong])):
+        (tmp_path / name).mkdir()
+        write_crawl(tmp_path / name, NOW + int(name), urls, "<b>news</b>")
+    target = tmp_path / "changes.html"
+    command = ["changes", str(tmp_path / "1"), str(tmp_path / "2"), "-o", str(target)]
+    assert main(command) == 0
+    text = target.read_text()
+    page = html.document_fromstring(text)
+    assert page.findtext(".//h1") == f"<b>news</b>-{NOW + 2}"
+    assert "2 new, 1 unchanged" in page.text_content()
+    (new,) = page.iterfind(".//section[@id='new']")
+    rows = [row.text_content() for row in new.iterfind(".//tbody/tr")]
+    assert len(rows) == 2
+    assert any("<script>window.broken=1</script>" in row for row in rows)
+    assert [script.text[:12] for script in page.iter("script")] == ['"use strict"']
+    links = [link.get("href") for link in page.iter("a")]
+    assert not [link for link in links if not link.startswith("https://e.com/")]
+    assert "\u202e" not in text
+
+
+def test_a_page_of_many_changes_is_small(tmp_path: Path) -> None:
+    for name, number in (("1", 1), ("2", 4000)):
+        (tmp_path / name).mkdir()
+        long = "x" * 400
+        urls = [f"https://e.com/{n}/{long}" for n in range(number)]
+        write_crawl(tmp_path / name, NOW + int(name), urls)
+    target = tmp_path / "changes.html"
+    command = ["changes", str(tmp_path / "1"), str(tmp_path / "2"), "-o", str(target)]
+    assert main(command) == 0
+    assert target.stat().st_size < 500_000
+    assert "These are 200 of 3,999." in target.read_text()

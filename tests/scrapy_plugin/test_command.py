@@ -110,10 +110,13 @@ def test_a_scope_of_spiders_needs_a_spider(project: Project, tmp_path: Path, nea
         sqlite(tmp_path), extractor="text", namespace="of-news", scope="spider"
     ) as crawled:
         crawled.check(URL, html=A, scope_key="news")
+        crawled.check(f"{URL}/b", text="Another page of the news.", scope_key="news")
     project.settings["CRAWLDEDUP_SCOPE"] = "spider"
     (verdict,) = project.json("explain", near, "--spider", "news")
     assert (verdict["original"], verdict["scope_key"]) == (URL, "news")
     assert project.json("forget", URL, "--spider", "news") == [{"forgotten": 1}]
+    project.settings["CRAWLDEDUP_NAMESPACE"] = "of-news"
+    assert project.json("forget", f"{URL}/b") == [{"forgotten": 1}]
     refusals = {
         (): "add --spider NAME",
         ("--spider", "x"): "there is no spider 'x'; the project's: news",

@@ -9,8 +9,8 @@ from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from crawldedup.crawling.options import CrawlOptions
-from crawldedup.crawling.patterns import check_patterns
 from crawldedup.page import Page
+from crawldedup.patterns import check_patterns
 from crawldedup.scrapy_plugin.responses import is_start, page_of, reason_to_skip
 
 URL = "https://www.example.co.uk/page?b=2&a=1"

@@ -13,8 +13,8 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from crawldedup.crawling.options import CrawlOptions
-from crawldedup.crawling.patterns import check_patterns, matches
 from crawldedup.errors import ConfigurationError
+from crawldedup.patterns import check_patterns, matches
 from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.postpone import PostponeMiddleware

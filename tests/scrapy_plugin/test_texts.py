@@ -8,6 +8,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse
 
 from crawldedup import add_text
+from crawldedup.crawling.options import CrawlOptions
 from crawldedup.errors import ConfigurationError
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
@@ -82,6 +83,42 @@ def test_a_line_that_changes_with_every_load_is_compared_no_more_and_comes_along
     texts = [item["text"] for item in result.report["kept"]]
     assert len(texts) == len(sessions)
     assert all("Who is online: " in text for text in texts)
+
+
+NEWSLETTER = (
+    "Do you like what you read? Subscribe to the newsletter of the harbor, which comes each week."
+)
+_NAMES = ("Ferry", "Storm", "Mayor", "Market", "Tide", "Bridge", "Museum", "Garden", "Tower")
+
+
+def post(seed: int, name: str) -> Answer:
+    """An article that ends with what its site repeats."""
+    page = named(seed, f"{name} | The Daily", name)
+    return page._replace(
+        body=page.body.replace(b"</article>", f"<p>{NEWSLETTER}</p></article>".encode())
+    )
+
+
+def test_what_a_site_repeats_is_left_out_of_the_text_and_is_compared_as_before(
+    crawl: Crawler,
+) -> None:
+    pages = {f"/blog/{name}": post(60 + at, name) for at, name in enumerate(_NAMES)}
+    pages["/blog/ferry-again"] = pages["/blog/Ferry"]
+    found = {}
+    for wanted in (True, "own"):
+        with Site(pages) as site:
+            result = crawl(site, list(pages), **BLOCKS, CRAWLDEDUP_TEXT=wanted)
+        found[wanted] = {item["url"]: item for item in result.report["kept"]}
+        assert result.counts["duplicate/exact"] == 1
+    whole, own = ([items[path]["text"] for path in pages] for items in found.values())
+    assert [text.endswith(NEWSLETTER) for text in whole] == [True] * len(pages)
+    assert [NEWSLETTER in text for text in own] == [True] * 4 + [False] * (len(pages) - 4)
+    assert own[-1] == whole[-1].removesuffix(f"\n{NEWSLETTER}")
+
+
+def test_another_value_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="must be True, False or 'own'"):
+        CrawlOptions.from_values({"text": "all"})
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)

@@ -109,6 +109,22 @@ HONEST: dict[str, Iterable[Verdict]] = {
         copy("", "https://e.com/?api=0"),
         *(copy(f"?api={n}", "https://e.com/?api=0") for n in range(1, 500)),
     ),
+    "frames that have no page without a query": (
+        new("index.html?x/0.html"),
+        *(copy(f"index.html?x/{n}.html", "https://e.com/index.html?x/0.html") for n in range(500)),
+    ),
+    "frames of several versions": (
+        copy(f"v{n % 7}/index.html?x/{n}.html", "https://e.com/v0/index.html?x/0.html")
+        for n in range(500)
+    ),
+    "orders of one list": (
+        new("list?by=0"),
+        *(copy(f"list?by={n}&view=grid", "https://e.com/list?by=0") for n in range(500)),
+    ),
+    "known frames with a new text": (
+        replace(copy(f"index.html?x/{n}.html", "https://e.com/index.html?x/0.html"), changed=True)
+        for n in range(500)
+    ),
     "what has left the windows": bursts(),
     "siblings by what a wall does not change": (
         kept(n + 1, n, by) for by in ("name", "picture", "data", "listing") for n in range(500)
@@ -134,10 +150,34 @@ def test_an_honest_crawl_meets_no_wall(crawl: str) -> None:
     assert suspected(HONEST[crawl]) == []
 
 
-def test_pages_that_all_have_queries_are_a_wall() -> None:
-    first = "https://e.com/item?id=0"
-    crawl = (new("item?id=0"), *(copy(f"item?id={n}", first) for n in range(1, 100)))
-    assert [number for number, _ in suspected(crawl)] == [60]
+@pytest.mark.parametrize("query", ["next=/item/{}", "return=https%3A%2F%2Fe.com%2F{}"])
+def test_forms_that_name_the_pages_that_they_stand_in_place_of_are_a_wall(query: str) -> None:
+    first = f"login?{query.format(0)}"
+    copies = (copy(f"login?{query.format(n)}", f"https://e.com/{first}") for n in range(1, 100))
+    assert [number for number, _ in suspected((new(first), *copies))] == [60]
+
+
+def test_pages_that_their_queries_name_are_a_wall_once_one_had_another_content() -> None:
+    first = "https://e.com/item?id=1"
+    crawl = (
+        new("item?id=0"),
+        new("item?id=1"),
+        *(copy(f"item?id={n}", first) for n in range(2, 99)),
+    )
+    assert [number for number, _ in suspected(crawl)] == [61]
+
+
+@pytest.mark.parametrize("path", ["item/{}", "item?id={}"])
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_pages_that_are_redirected_to_one_path_are_a_wall(path: str, *, is_linked: bool) -> None:
+    walls = Walls()
+    if is_linked:
+        walls.add(new("login"))
+    found = [
+        walls.add(copy(f"login?from={n}"), asked=f"https://e.com/{path.format(n)}")
+        for n in range(100)
+    ]
+    assert [number for number, each in enumerate(found) if each] == [58 if is_linked else 59]
 
 
 @pytest.mark.parametrize("before", [0, 99])
@@ -236,7 +276,7 @@ def test_known_pages_that_all_have_one_new_text_are_a_wall(
 
 
 @pytest.mark.parametrize(
-    ("places", "is_one_path"), [(["?from={}"], True), (["?from={}", "other?from={}"], False)]
+    ("places", "is_one_path"), [(["?to=/{}"], True), (["?to=/{}", "other?to=/{}"], False)]
 )
 def test_a_suspicion_says_whether_the_pages_differ_in_their_queries_alone(
     places: list[str], is_one_path: bool
@@ -360,7 +400,7 @@ def test_links_to_one_page_do_not_close_a_site_before_its_other_pages_are_known(
     crawl: Crawler,
 ) -> None:
     home = page("Welcome", f"<p>{_LOST}</p>")
-    links = [f"/?from={number}" for number in range(70)]
+    links = [f"/?from=/{number}" for number in range(70)]
     others = [f"/p/{number}" for number in range(40)]
     with Site({**victim(home), **dict.fromkeys(links, home)}) as site:
         result = crawl(site, [*links, *others], CRAWLDEDUP_WALL="close", CRAWLDEDUP_POSTPONE=False)

@@ -14,6 +14,7 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
+from crawldedup.passwords import shown_url, without_passwords
 from crawldedup.stores import registry
 from crawldedup.stores.redis.cluster import RedisClusterStore
 from crawldedup.stores.redis.store import RedisStore
@@ -23,8 +24,6 @@ from crawldedup.stores.registry import (
     is_persistent,
     make_store,
     require_index,
-    shown_url,
-    without_passwords,
 )
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from crawldedup.verdict import Kind

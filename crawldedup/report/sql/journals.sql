@@ -78,7 +78,7 @@ WITH parts AS (
         rejected_similarity: 'DOUBLE', rejected_by: 'VARCHAR', apart: 'VARCHAR', changed_by: 'VARCHAR',
         t: 'DOUBLE', known: 'BIGINT', index_bytes: 'BIGINT', skipped: 'VARCHAR', rule: 'VARCHAR', wall: 'VARCHAR',
         share: 'DOUBLE', "window": 'BIGINT', "end": 'VARCHAR', stats: 'JSON', crawldedup_journal: 'INTEGER',
-        withdrawn: 'JSON', volatile: 'VARCHAR'
+        withdrawn: 'JSON', volatile: 'VARCHAR', ended: 'VARCHAR', pages: 'BIGINT'
     })
 ), paths AS (
     SELECT *, left(regexp_extract(substr(url, length(origin) + 1), '^[^?#]*'), 300) AS path FROM parts
@@ -119,7 +119,7 @@ FROM places;
 -- name: unread_lines
 -- Lines that are cut off, foreign, or name no outcome of this version.
 SELECT count(*) AS lines FROM lines WHERE coalesce(outcome, wall, skipped, volatile, "end", known::VARCHAR,
-    crawldedup_journal::VARCHAR, withdrawn::VARCHAR) IS NULL;
+    crawldedup_journal::VARCHAR, withdrawn::VARCHAR, ended) IS NULL;
 
 -- name: evidence
 SELECT url, outcome, original, digest, referer, depth FROM pages ORDER BY moment, number;

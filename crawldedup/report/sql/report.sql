@@ -16,7 +16,8 @@ CREATE VIEW copies AS SELECT * FROM (
     FROM pages LEFT JOIN renamed ON former = pages.original WHERE is_copy(outcome) AND pages.original IS NOT NULL
 ) WHERE url <> kept OR original = kept;
 CREATE TABLE kept_pages AS SELECT kept, count(*) AS copies, count(*) FILTER (outcome = 'near') AS near,
-    count(*) FILTER (outcome = 'exact') AS exact, min(similarity) AS lowest, coalesce(sum(bytes), 0) AS bytes
+    count(*) FILTER (outcome = 'exact') AS exact, min(similarity) AS lowest, coalesce(sum(bytes), 0) AS bytes,
+    median(words)::INTEGER AS words
 FROM copies GROUP BY kept;
 
 -- name: clusters
@@ -31,6 +32,15 @@ WITH biggest AS (SELECT * FROM kept_pages ORDER BY copies DESC, kept LIMIT 50), 
 SELECT biggest.*, exact / copies AS share_exact, members FROM biggest JOIN (
     SELECT kept, list(member ORDER BY member.similarity, member.url) AS members FROM members GROUP BY kept
 ) USING (kept) ORDER BY copies DESC, kept;
+
+-- name: doubtful
+-- Clusters of short pages, none of which has the text of another one: siblings in a template look like this.
+SELECT kept, copies, words, url AS example FROM (
+    SELECT kept_pages.kept, any_value(kept_pages.copies) AS copies, any_value(kept_pages.words) AS words,
+        arg_min(copies.url, (copies.similarity, copies.url)) AS url
+    FROM kept_pages JOIN copies USING (kept)
+    WHERE kept_pages.exact = 0 AND kept_pages.copies >= $copies AND kept_pages.words <= $words GROUP BY kept_pages.kept
+) ORDER BY copies DESC, kept LIMIT 20;
 
 -- name: make_firsts
 -- Pages that their texts or links alone kept apart, and hashes of the pages that these were kept apart from. URLs are
@@ -73,6 +83,20 @@ SELECT max("end") AS "end", max(moment) AS last FROM lines GROUP BY process ORDE
 SELECT outcome, coalesce(reason, '') AS reason, count(*) AS pages
 FROM pages WHERE outcome IN ('skipped', 'error') GROUP BY ALL ORDER BY pages DESC LIMIT 40;
 
+-- name: refusals
+-- What servers answered in place of pages, where most of it was, and a page that led there.
+WITH answers AS (
+    SELECT TRY_CAST(regexp_extract(reason, '^http_(\d+)$', 1) AS INTEGER) AS status, site || pattern AS place, url, referer,
+        number
+    FROM places WHERE outcome = 'skipped'
+), counted_places AS (
+    SELECT status, place, count(*) AS pages, arg_min({'url': url, 'referer': coalesce(referer, '')}, number) AS example
+    FROM answers WHERE status >= 400 GROUP BY status, place
+)
+SELECT status, sum(pages)::BIGINT AS pages, arg_max(place, (pages, place)) AS place, max(pages) AS there,
+    unnest(arg_max(example, (pages, place)))
+FROM counted_places GROUP BY status ORDER BY pages DESC, status LIMIT 20;
+
 -- name: shells
 -- Sites whose pages a script has yet to fill.
 SELECT site, count(*) AS pages, min(url) AS url FROM places WHERE outcome = 'skipped' AND reason = 'shell'
@@ -93,6 +117,11 @@ GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
 
 -- name: withdrawn
 SELECT DISTINCT rule FROM lines WHERE withdrawn IS NOT NULL AND rule <> '' ORDER BY rule LIMIT 40;
+
+-- name: ended
+-- Patterns of URLs that have ended, because their last pages brought nothing new.
+SELECT ended AS pattern, max(pages) AS pages FROM lines WHERE ended IS NOT NULL
+GROUP BY ended ORDER BY min(moment), ended LIMIT 40;
 
 -- name: volatile
 SELECT DISTINCT volatile AS line FROM lines WHERE volatile IS NOT NULL ORDER BY line LIMIT 40;
@@ -131,45 +160,57 @@ FROM (SELECT unnest(range($last + 1)) AS slot) LEFT JOIN (
     FROM lines
 ) USING (slot) GROUP BY slot ORDER BY slot;
 
+-- name: make_explained
+-- Copies that differ from their originals in what URL rules leave out alone: a crawl by the rules would not fetch them.
+CREATE TABLE explained AS SELECT number FROM pages
+WHERE $has_rules AND is_copy(outcome) AND original IS NOT NULL AND have_one_target(url, original);
+
 -- name: make_places
 -- `recent` is the share of new pages among the last judged ones, `since_new` counts the judged pages after the last one
 -- with a text of its own, and `originals` the pages that the copies repeat: five copies each on average, in a trap. Pages
--- that are hardly apart from the first one of their kind count as its copies.
+-- that are hardly apart from the first one of their kind count as its copies. What URL rules explain is no sign of a trap.
 CREATE MACRO places_by(by_pattern) AS TABLE
 WITH named AS (
-    SELECT *, if(by_pattern, pattern, '') AS name, is_hardly_apart(outcome, rejected_by) AS is_hardly FROM places
+    SELECT *, if(by_pattern, pattern, '') AS name, is_hardly_apart(outcome, rejected_by) AS is_hardly,
+        number IN (FROM explained) AS is_explained
+    FROM places
 ), biggest AS MATERIALIZED (
     SELECT site, name, unnest(counted(outcome, rejected_by)), coalesce(sum(bytes), 0) AS bytes,
-        max(moment) FILTER (outcome IN ('new', 'revisit') AND NOT is_hardly) AS last_own
+        max(moment) FILTER (outcome IN ('new', 'revisit') AND NOT is_hardly) AS last_own,
+        count(*) FILTER (is_explained) AS explained
     FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT 200
 ), judged AS (
-    SELECT site, name, outcome, is_hardly, moment, hash(if(is_hardly, rejected_url, original)) AS nearest,
+    SELECT site, name, outcome, is_hardly, is_explained, moment, hash(if(is_hardly, rejected_url, original)) AS nearest,
         if(is_hardly, rejected_url, original) IS NULL AS is_alone
     FROM named WHERE is_judged(outcome)
 ), lately AS (
     SELECT site, name, list_avg(max_by((outcome = 'new' AND NOT is_hardly)::INTEGER, moment, 100)) AS recent,
         count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new,
+        count(*) FILTER (moment > coalesce(last_own, -1) AND NOT is_explained) AS unexplained,
         approx_count_distinct(if(is_alone, NULL, coalesce(first, nearest))) AS originals
     FROM judged JOIN biggest USING (site, name) LEFT JOIN firsts ON firsts.page = nearest GROUP BY ALL
 ), complete AS (
     SELECT biggest.* EXCLUDE (last_own), recent, coalesce(since_new, 0) AS since_new,
-        coalesce(originals, 0) AS originals, 0 AS "values" FROM biggest LEFT JOIN lately USING (site, name)
+        coalesce(unexplained, 0) AS unexplained, coalesce(originals, 0) AS originals, 0 AS "values" FROM biggest LEFT JOIN lately USING (site, name)
 )
-SELECT *, if(name = '', '', trap(name, checked, duplicates + counts.thin + hardly_apart, since_new,
+SELECT * EXCLUDE (unexplained), if(name = '', '', trap(name, checked - explained,
+    duplicates + counts.thin + hardly_apart - explained, unexplained,
     originals * 5 > duplicates + counts.thin + hardly_apart)) AS trap
 FROM complete ORDER BY responses DESC, site, name;
 CREATE TABLE patterns AS SELECT * FROM places_by(true);
 -- One value for some pages is a filter or a view; a value for each page is a trap. When the last page with a text of its
 -- own came is not known of a parameter: it may have one in twenty.
 CREATE TABLE parameters AS WITH pairs AS (
-    SELECT site, outcome, rejected_by, bytes, unnest(parameters_of(url)) AS pair FROM places WHERE contains(url, '?')
+    SELECT site, outcome, rejected_by, bytes, number IN (FROM explained) AS is_explained,
+        unnest(parameters_of(url)) AS pair
+    FROM places WHERE contains(url, '?')
 ), named AS (
-    SELECT site, outcome, rejected_by, bytes, left(split_part(pair, '=', 1), 60) AS name,
+    SELECT site, outcome, rejected_by, bytes, is_explained, left(split_part(pair, '=', 1), 60) AS name,
         split_part(pair, '=', 2) AS value
     FROM pairs
 ), biggest AS (
     SELECT site, name, unnest(counted(outcome, rejected_by)), coalesce(sum(bytes), 0) AS bytes, NULL AS recent,
-        0 AS since_new, 0 AS originals, approx_count_distinct(value) AS "values",
+        0 AS since_new, 0 AS originals, count(*) FILTER (is_explained) AS explained, approx_count_distinct(value) AS "values",
         avg(regexp_full_match(value, '\d{4}-?\d{1,2}(-?\d{1,2})?')::INTEGER) > 0.5
             OR regexp_full_match(lower(name), 'date|day|month|year|week|ical|tribe-bar-date')
             -- Elsewhere they name a place in a list, or where a visitor comes from: a calendar has dates there.
@@ -180,8 +221,8 @@ CREATE TABLE parameters AS WITH pairs AS (
     FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT 200
 ), kinds AS (SELECT *, if(is_id, '{id}', if(is_date, '{date}', name)) AS kind FROM biggest)
 SELECT * EXCLUDE (is_date, is_id, kind), if("values" > greatest(50, judged // 2) OR is_date,
-    trap(kind, checked, duplicates + counts.thin + hardly_apart,
-        judged - 20 * (counts.new - hardly_apart + counts.revisit), false), '') AS trap
+    trap(kind, checked - explained, duplicates + counts.thin + hardly_apart - explained,
+        judged - explained - 20 * (counts.new - hardly_apart + counts.revisit), false), '') AS trap
 FROM kinds ORDER BY responses DESC, site, name;
 
 -- name: sites

@@ -13,7 +13,7 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.stores.registry import shown_url
+from crawldedup.passwords import shown_url
 
 TIMEOUT_SECONDS: Final = 2.0
 """The time limit for connecting, and for a reply. Pages that would have to wait longer pass
@@ -23,6 +23,10 @@ _LONGEST_TIMEOUT_SECONDS: Final = 1_000_000
 _SENTINEL_PORT: Final = 26379
 _REDIS_PORT: Final = 6379
 _SENTINEL_PREFIX: Final = "sentinel_"
+_LONGEST_SHOWN: Final = 200
+_NO_OPTION: Final = re.compile(
+    r"unexpected keyword argument '(\w+)'|multiple values for (?:keyword )?argument '(\w+)'"
+)
 
 
 class _UrlForm(NamedTuple):
@@ -34,7 +38,8 @@ class _UrlForm(NamedTuple):
 
 _HOST: Final = r"[^,/?#@\s]+"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
-_DATABASE: Final = r"(?:/(?P<database>\d*))?"
+# The client would take the database 0 in place of a number that it cannot read.
+_DATABASE: Final = r"(?:/(?P<database>[0-9]{0,9}))?"
 _ONE_SERVER: Final = _UrlForm("host:port/db", rf"(?:{_HOST})?{_DATABASE}")
 _FORMS: Final = {
     "redis": _ONE_SERVER,
@@ -93,12 +98,23 @@ def read_url(url: str) -> Target:
         if match := re.fullmatch(pattern, rest):
             return _target(_UrlParts(scheme, **match.groupdict("")))
     except (redis.RedisError, TypeError, ValueError) as error:
-        problem = f"{error}; "
+        problem = f"{_in_words(error)}; "
     raise ConfigurationError(
-        f"the store URL {shown_url(url)!r} is not valid: {problem}write "
+        f"the store URL {shown_url(url)[:_LONGEST_SHOWN]!r} is not valid: {problem}write "
         f"{scheme}://user:password@{form.example}, with the characters / ? # @ : , of a password "
         "percent-encoded, and with options that redis-py has for it"
     )
+
+
+def _in_words(error: Exception) -> str:
+    """Return what is wrong with an option, without what only programmers of the client know."""
+    if no_option := _NO_OPTION.search(str(error)):
+        return f"there is no option {no_option[1] or no_option[2]!r}"
+    if isinstance(error, TypeError):
+        return "an option has a value that it cannot have"
+    if "int_max_str_digits" in str(error):
+        return "a number is too long"
+    return str(error)
 
 
 def _target(parts: _UrlParts) -> Target:
@@ -111,6 +127,7 @@ def _target(parts: _UrlParts) -> Target:
     options = _with_tls(options, parts.scheme)
     # Making a connection checks the options, but doesn't connect.
     _pool(options).make_connection()
+    _check_sentinel_options(sentinel_options, ssl=options["ssl"])
     _check_timeouts(options)
     if parts.scheme == "redis+cluster" and options.get("db"):
         raise ValueError("a cluster has no databases")
@@ -140,6 +157,17 @@ def _take_sentinel_options(options: dict[str, Any]) -> dict[str, str]:
     """Remove the options for the sentinels, and return them without their prefix."""
     names = [name for name in options if name.startswith(_SENTINEL_PREFIX)]
     return {name.removeprefix(_SENTINEL_PREFIX): options.pop(name) for name in names}
+
+
+def _check_sentinel_options(sentinel_options: dict[str, str], *, ssl: bool) -> None:
+    """Raise ValueError for an option that sentinels don't have."""
+    try:
+        _pool({**sentinel_options, "ssl": ssl}).make_connection()
+    except TypeError as error:
+        if no_option := _NO_OPTION.search(str(error)):
+            name = f"{_SENTINEL_PREFIX}{no_option[1] or no_option[2]}"
+            raise ValueError(f"there is no option {name!r}") from None
+        raise
 
 
 def _with_tls(options: dict[str, Any], scheme: str) -> dict[str, Any]:

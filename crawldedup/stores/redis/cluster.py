@@ -9,7 +9,7 @@ on one server.
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import count
 from typing import Any, ClassVar, Final, cast
@@ -18,12 +18,12 @@ import redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from crawldedup.errors import StoreUnavailableError
-from crawldedup.stores.contract import Layout
+from crawldedup.passwords import shown_url
+from crawldedup.stores.contract import Answers, Layout, Query
 from crawldedup.stores.redis.client import TIMEOUT_SECONDS, connect_cluster, read_url
 from crawldedup.stores.redis.connection import Connection
 from crawldedup.stores.redis.errors import ANY_ERROR, translation_of
 from crawldedup.stores.redis.store import RedisStore
-from crawldedup.stores.registry import shown_url
 
 PREFIXES: Final = 16
 """The number of prefixes of an index."""
@@ -87,15 +87,16 @@ class RedisClusterStore(RedisStore):
     def _make_connection(self, url: str) -> Connection:
         return ClusterConnection(read_url(url), shown_url(url), prefixes(self.layout.namespace))
 
-    def _prefix(self, shard_key: int | None) -> str:
-        if shard_key is None and not self._has_warned:
+    def check(self, queries: Sequence[Query]) -> Answers:
+        # Whoever only looks for a page may look in every scope.
+        if not self._has_warned and any(query.shard_key is None for query in queries):
             self._has_warned = True
             _log.warning(
                 "%s: an index with the scope global is on one server; the scopes site and spider "
                 "spread it",
                 self._url,
             )
-        return super()._prefix(shard_key)
+        return super().check(queries)
 
 
 @cache

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, ClassVar, Final
 
 from crawldedup.errors import StoreError
+from crawldedup.passwords import shown_url
 from crawldedup.stores import anchors, contract
 from crawldedup.stores.contract import Answer, CrawlSession, Layout, PageName, Query, Record
 from crawldedup.stores.process import has_exited, own_process
@@ -32,7 +33,6 @@ from crawldedup.stores.redis.client import read_url
 from crawldedup.stores.redis.connection import Connection
 from crawldedup.stores.redis.errors import ANY_ERROR, BAD_REPLIES, store_errors
 from crawldedup.stores.redis.protocol import AnchorsArguments, CheckArguments, JoinArguments
-from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Kind
 
 # As measured with the marks of usual pages, without URLs, texts and paragraphs: see the page of

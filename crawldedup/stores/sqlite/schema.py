@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from crawldedup import errors
+from crawldedup.passwords import shown_url
 from crawldedup.stores.contract import Layout
-from crawldedup.stores.registry import shown_url
 from crawldedup.stores.sqlite.index import EXACT_TABLES
 from crawldedup.stores.sqlite.pages import PageRow
 

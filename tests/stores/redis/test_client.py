@@ -49,6 +49,34 @@ def test_a_url_says_how_to_connect(url: str, expected: dict[str, Any]) -> None:
     assert expected.items() <= settings(client_of(url)).items()
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("redis://h/0?foo=1", "there is no option 'foo'"),
+        ("rediss://h?retries=1", "there is no option 'retries'"),
+        ("unix:///a?foo=1", "there is no option 'foo'"),
+        ("redis://h?self=1", "there is no option 'self'"),
+        ("redis+cluster://h:1?foo=1", "there is no option 'foo'"),
+        ("redis+sentinel://h:1/crawl/0?foo=1", "there is no option 'foo'"),
+        ("redis+sentinel://h:1/crawl?sentinel_foo=1", "there is no option 'sentinel_foo'"),
+        ("redis://h?parser_class=1", "an option has a value that it cannot have"),
+        (f"redis://h:{'1' * 5000}", "a number is too long"),
+        # The client would have taken the database 0.
+        (f"redis://h/{'1' * 5000}", "redis://user:password@host:port/db"),
+        (f"redis+sentinel://h:1/crawl/{'1' * 5000}", "host:port,host:port/service/db"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_is_wrong_with_a_url_is_told_without_python(url: str, said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_url(url)
+    message = str(caught.value)
+    assert said in message
+    assert len(message) < 600
+    for inside in ("__init__", "keyword argument", "set_int_max_str_digits", "object is not"):
+        assert inside not in message
+
+
 def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(
     certificate: Certificate,
 ) -> None:
@@ -130,9 +158,9 @@ def test_the_recipe_of_the_documentation_leaves_a_server_alone_that_is_down(
         for path in DOCS.rglob("*.md")
         if "_build" not in path.relative_to(DOCS).parts
     ]
-    (page,) = (page for page in pages if "# Go on while the store is down" in page)
+    (page,) = (page for page in pages if "# Continue while the store is down" in page)
     recipe = (
-        page.partition("# Go on while the store is down")[2]
+        page.partition("# Continue while the store is down")[2]
         .partition("```python\n")[2]
         .partition("```")[0]
     )

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from redis.crc import key_slot
 
+from crawldedup import Deduplicator
 from crawldedup.errors import StoreFullError, StoreUnavailableError
 from crawldedup.stores.anchors import AnchorQuery
 from crawldedup.stores.contract import PageName, Query, Retention
@@ -106,6 +107,21 @@ class TestPrefixes:
         assert warning.startswith(f"{cluster.url}: an index with the scope global is on one server")
         assert sum(len(master.client.keys("*:r:*")) for master in cluster.masters) == 1
         assert_known(store, asked)
+
+    @pytest.mark.parametrize("scope_key", [None, "a tenant", "news.example"])
+    def test_a_page_is_found_by_who_does_not_know_its_scope(
+        self, cluster: ClusterSetup, caplog: pytest.LogCaptureFixture, scope_key: str | None
+    ) -> None:
+        page = "https://news.example/a"
+        with Deduplicator(cluster.url, namespace="scopes", scope="site") as crawl:
+            crawl.check(page, text="A story of the river.", scope_key=scope_key)
+            operator = Deduplicator(cluster.url, namespace="scopes")
+            operator.accept_profile()
+            removed = [operator.forget(page, scope_key=key) for key in operator.scopes.all_of(page)]
+            assert (sum(removed), operator.info().pages) == (1, 0)
+            operator.close()
+            crawl.clear()
+        assert not any("one server" in message for message in caplog.messages)
 
     def test_what_is_told_of_a_page_reaches_its_prefix(
         self, cluster: ClusterSetup, store: RedisClusterStore

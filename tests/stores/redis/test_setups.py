@@ -15,12 +15,13 @@ import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
+from crawldedup.passwords import shown_url
 from crawldedup.stores.anchors import AnchorQuery
 from crawldedup.stores.contract import Retention
 from crawldedup.stores.redis.client import connect, read_url
 from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.store import RedisStore
-from crawldedup.stores.registry import make_store, shown_url
+from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
 from tests.servers import (
     Certificate,

@@ -1,0 +1,121 @@
+"""The evidence for rules: the pages of a crawl, and which ones a crawl with rules would fetch."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
+
+from crawldedup.advice.rules import Address, Rule, RuleBook
+
+# The number of pages that are kept, which takes about 300 MB, and up to a third of them from one
+# site.
+MOST_PAGES: Final = 300_000
+START: Final = 0  # the referer of a page that a crawl began with
+UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
+
+# The URL, outcome, original, digest, referer and depth of a response, as a journal has them.
+Row = tuple[str, str, str | None, str | None, str | None, int | None]
+
+
+class Page(NamedTuple):
+    """A page, as evidence for rules.
+
+    Pages with the same `content` are copies, and `twin` is the original of a copy.
+
+    `key` and `referer` are keys of addresses. `referer` can also be `START` or `UNTOLD`. The
+    content is 0 if it isn't known, but such a page may still lead to others.
+    """
+
+    address: Address
+    key: int
+    content: int
+    referer: int
+    is_thin: bool
+    twin: Address | None
+
+
+def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
+    """Return the pages of a crawl, up to a maximum number, from its responses in order."""
+    pages: list[Page] = []
+    contents: dict[int, int] = {}
+    of_site: Counter[str] = Counter()
+    # Originals and the pages that lead to others come again and again.
+    address_of = lru_cache(20_000)(Address.of)
+    for url, outcome, of, digest, by, depth in rows:
+        if len(pages) == most:
+            break
+        address = address_of(url)
+        if address is None or of_site[address.origin] >= most // 3:
+            continue
+        key, content, twin = address.key(), 0, None
+        match outcome:
+            case "near" | "exact" if twin := address_of(of or ""):
+                original = twin.key()
+                content = contents[key] = contents.setdefault(original, original)
+            case "new" | "revisit":
+                content = contents.setdefault(key, key)
+            case "thin" if digest:
+                # Two equal short texts say little of the rest of their URLs' pages; two that differ
+                # say enough.
+                content = contents[key] = hash(digest)
+        referer = address_of(by or "")
+        of_site[address.origin] += 1
+        led_by = referer.key() if referer else UNTOLD if depth else START
+        pages.append(Page(address, key, content, led_by, outcome == "thin", twin))
+    return pages
+
+
+# Contents that are not reached, each with a page of it, and with the one that leads there and is
+# not fetched.
+Lost = dict[int, tuple[Page, Page]]
+
+
+def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
+    """Walk through a crawl again, fetching only the first page of each target.
+
+    The target of a denied link is None. Only the links in the journal count, which has one link to
+    each URL: the first that was followed.
+
+    Returns:
+        How many pages are fetched, and which content is lost.
+    """
+    aims = list(targets)
+    keys = {page.key for page in pages}
+    led_to: defaultdict[int, list[int]] = defaultdict(list)
+    for order, page in enumerate(pages):
+        # What led there may be no page of the journal, or the page itself.
+        led_to[page.referer if page.referer in keys and page.referer != page.key else START].append(
+            order
+        )
+    waiting = led_to.pop(START, [])
+    fetched, visited = set[int](), set[int]()
+    reached = {0}
+    skipped: list[tuple[Page, Page]] = []
+    while waiting:
+        order = heappop(waiting)
+        page, aim = pages[order], aims[order]
+        # Crawlers of a fleet may have met a page each, and judged it differently.
+        if page.key not in visited:
+            if page.referer != START if aim is None else aim in fetched:
+                skipped.append((page, page))
+                continue
+            visited.add(page.key)
+            fetched.add(page.key if aim is None else aim)
+        reached.add(page.content)
+        for child in led_to.pop(page.key, ()):
+            heappush(waiting, child)
+    lost: Lost = {}
+    for page, behind in skipped:
+        if page.content not in reached:
+            lost.setdefault(page.content, (page, behind))
+        skipped.extend((pages[order], behind) for order in led_to.pop(page.key, ()))
+    return len(fetched), lost
+
+
+def saved_by(rules: Iterable[Rule], pages: Sequence[Page]) -> int:
+    """Return how many downloads of these pages the rules would have saved, all together."""
+    book = RuleBook(rules)
+    fetched, _ = walk(pages, (page.key for page in pages))
+    needed, _ = walk(pages, (book.rewritten(page.address)[0].key() for page in pages))
+    return fetched - needed

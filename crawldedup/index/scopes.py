@@ -1,0 +1,163 @@
+"""Keep in a note in which scopes the pages of an index are filed.
+
+The name of a page has its scope in it, so whoever wants to find a page later has to know the scope.
+The scope "site" follows from a URL; the names of spiders and the keys that programs choose do not.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from crawldedup.errors import StoreError
+from crawldedup.page import Page
+from crawldedup.scope import site_of
+from crawldedup.stores.contract import Store
+
+GLOBAL: Final = "global"
+SITE: Final = "site"
+SPIDER: Final = "spider"
+_NOTE: Final = "scopes"
+_UNKNOWN: Final = ""
+_MOST_KEYS: Final = 1000
+_LONGEST_KEY: Final = 200  # letters
+
+
+class _Noted(msgspec.Struct, frozen=True):
+    """What the note says: see the attributes of `KnownScopes`."""
+
+    begun: str = _UNKNOWN
+    scopes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScopesOfPage:
+    """The scope keys to look for a page under, "" for the scope `global`."""
+
+    keys: tuple[str, ...]
+
+    needs_url: bool
+    """Whether the index has pages by site, and the site of the page is not known."""
+
+
+class KnownScopes:
+    """The scopes of the pages of one index, as far as they are known.
+
+    Attributes:
+        begun: The option `scope` of the program that began the index; "" if it is not known.
+        scopes: The values of that option in all programs that have added pages.
+        has_more: Whether there are scope keys beyond the 1,000 that the note has room for.
+    """
+
+    def __init__(self, own: str) -> None:
+        """Know nothing yet but the option `scope` of this program."""
+        self._own = own
+        self.begun = _UNKNOWN
+        self.scopes: dict[str, None] = {}
+        self.has_more = False
+        self._keys: dict[str, None] = {}
+        self._has_note = False
+
+    @property
+    def other(self) -> str:
+        """The scope with which the index began if it is not that of this program; otherwise ""."""
+        return self.begun if self.begun != self._own else ""
+
+    def learn(self, pages: Iterable[Page]) -> bool:
+        """Note the scope keys of pages; return whether one is new.
+
+        That of the whole index and the sites of the pages go without saying.
+        """
+        is_new = False
+        for page in pages:
+            key = page.scope_key
+            if not key or key in self._keys or key == site_of(page.url):
+                continue
+            if len(self._keys) >= _MOST_KEYS or not _fits_in_note(key):
+                is_new = is_new or not self.has_more
+                self.has_more = True
+                continue
+            self._keys[key] = None
+            is_new = True
+        return is_new
+
+    def exchange(self, store: Store, *, tells: bool, pages: int) -> None:
+        """Take over what the index knows, and add what this program does.
+
+        Nothing is raised if the store fails: the next exchange makes up for it.
+
+        Args:
+            store: The store of the index, which is open.
+            tells: Whether this program may write to the index.
+            pages: About how many pages the index has.
+        """
+        with suppress(StoreError):
+            text = store.note(_NOTE)
+            noted = _read(text)
+            if noted is not None:
+                self._adopt(noted)
+            elif tells and (self._has_note or not pages):
+                # It begins here, or begins again after it was cleared.
+                self.begun = self._own
+            if tells:
+                self.scopes[self._own] = None
+                own_text = self._to_text()
+                if own_text != text:
+                    store.note(_NOTE, own_text)
+                self._has_note = True
+
+    def of_page(self, url: str, scope: str | None = None) -> ScopesOfPage:
+        """Return the scopes of the pages that a page at a URL may be compared with.
+
+        Args:
+            url: The URL of the page.
+            scope: The only scope to look in, if the index has it: the value of an option `scope`.
+        """
+        scopes = self.scopes or {GLOBAL: None, SITE: None}
+        site = site_of(url)
+        keys: list[str] = []
+        if scope in scopes:
+            scopes = {scope: None}
+        else:
+            keys.extend(self._keys)
+        # Files and other pages without a site or a spider are compared with each other.
+        if GLOBAL in scopes or SPIDER in scopes or not site:
+            keys.insert(0, "")
+        if SITE in scopes and site:
+            keys.append(site)
+        if SPIDER in scopes:
+            keys.extend(self._keys)
+        needs_url = SITE in self.scopes and SITE in scopes and not site
+        return ScopesOfPage(tuple(dict.fromkeys(keys)), needs_url)
+
+    def all_of(self, url: str) -> tuple[str, ...]:
+        """Return every scope key under which the page at a URL may be filed."""
+        return tuple(dict.fromkeys(["", site_of(url), *self._keys]))
+
+    def _adopt(self, noted: _Noted) -> None:
+        self._has_note = True
+        self.begun = noted.begun
+        self.scopes.update(dict.fromkeys(noted.scopes))
+        for key in noted.keys[: _MOST_KEYS - len(self._keys)]:
+            self._keys[key] = None
+        self.has_more = self.has_more or noted.has_more
+
+    def _to_text(self) -> str:
+        noted = _Noted(self.begun, tuple(self.scopes), tuple(sorted(self._keys)), self.has_more)
+        return msgspec.json.encode(noted).decode()
+
+
+def _fits_in_note(key: str) -> bool:
+    # Half of a surrogate pair cannot be written.
+    return len(key) <= _LONGEST_KEY and not any("\ud800" <= letter <= "\udfff" for letter in key)
+
+
+def _read(text: str) -> _Noted | None:
+    """Return what a note says; None if there is none, or a damaged one."""
+    with suppress(msgspec.MsgspecError, RecursionError):
+        return msgspec.json.decode(text, type=_Noted)
+    return None

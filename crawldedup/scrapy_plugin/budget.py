@@ -1,0 +1,151 @@
+"""``CRAWLDEDUP_BUDGET``: end patterns of URLs that bring nothing new.
+
+`crawling.budget` decides, and says what keeps content from getting lost.
+"""
+
+import logging
+from pathlib import Path
+from typing import Any, Final, Self
+
+from scrapy import Request
+from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.utils.job import job_dir
+
+from crawldedup.crawling.budget import Budget, Step, is_barren
+from crawldedup.journal import shown
+from crawldedup.scrapy_plugin import signals
+from crawldedup.scrapy_plugin.meta import REPEATS_KEY
+from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+from crawldedup.scrapy_plugin.responses import is_exempt, pattern_of
+from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
+from crawldedup.scrapy_plugin.signals import count, say
+from crawldedup.scrapy_plugin.skipped import read_requests, write_requests
+from crawldedup.verdict import Verdict
+
+FILE_NAME: Final = "crawldedup.budget"
+"""The file with what was skipped, in the directory of a job that may be paused."""
+
+_WIDER: Final = 2
+"""A folder with all that is below it ends after so many times as many pages."""
+
+_ASKED_AGAIN_KEY: Final = "_crawldedup_asked_again"
+
+
+class OverBudgetError(IgnoreRequest):
+    """Raised for a request that is not made, because the last pages of its `pattern` brought
+    nothing new.
+
+    The errback of the request receives it. If the pattern brings something new after all, the
+    request is made.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        super().__init__(f"the last pages of {pattern} brought nothing new")
+
+
+class BudgetMiddleware:
+    """Skips requests of patterns that have ended. `job` is the file of a job that may be paused."""
+
+    def __init__(self, crawler: Crawler, pages: int, job: Path | None) -> None:
+        self._crawler = crawler
+        self._pages = pages
+        self._job = job
+        self._budget: Budget[Request] = Budget()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build it from Scrapy's settings.
+
+        Raises NotConfigured if they are wrong, or want no budget.
+        """
+        with crawl_options(crawler) as options:
+            if options.budget is None or is_interactive(crawler):
+                raise NotConfigured
+        job = Path(directory, FILE_NAME) if (directory := job_dir(crawler.settings)) else None
+        middleware = cls(crawler, options.budget, job)
+        if job is not None:
+            crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
+            crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
+        crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
+        return middleware
+
+    def engine_started(self) -> None:
+        """Take over what earlier runs of a job have skipped."""
+        assert self._job is not None
+        for request in read_requests(self._job, self._crawler.spider):
+            self._budget.take_over(places_of(request.url)[0], request)
+
+    def spider_closed(self, reason: str) -> None:
+        """Write what was skipped for the next run of a job."""
+        assert self._job is not None
+        skipped = self._budget.all_skipped() if reason != "finished" else ()
+        write_requests(self._job, skipped, self._crawler.spider)
+
+    def process_request(self, request: Request) -> None:
+        """Let a request pass. Raises OverBudgetError."""
+        is_asked_again = request.meta.pop(_ASKED_AGAIN_KEY, False)
+        if is_exempt(request, is_postponed=is_asked_again):
+            return
+        places = places_of(request.url)
+        step = self._budget.step(places, request)
+        if step is not Step.MADE:
+            count(self._crawler, f"budget/{step}")
+        if step is Step.SKIPPED:
+            self._write({"skipped": shown(request.url), "rule": shown(f"budget of {places[0]}")})
+            raise OverBudgetError(places[0])
+
+    def page_judged(self, request: Request, verdict: Verdict) -> None:
+        """Learn from a verdict whether a page brought something new.
+
+        So did the page that led to it.
+        """
+        repeats = bool(request.meta.get(REPEATS_KEY))
+        brought_nothing = is_barren(verdict, repeats_but_for_date=repeats)
+        places = places_of(verdict.url)
+        if brought_nothing:
+            for place, most in zip(places, (self._pages, _WIDER * self._pages), strict=True):
+                if self._budget.note_barren(place, most):
+                    self._end(place, most)
+        elif brought_nothing is False:
+            referer = (request.headers.get("Referer") or b"").decode("latin-1")
+            for place in {*places, *places_of(referer)}:
+                self._go_on(place, verdict.url)
+
+    def _end(self, place: str, most: int) -> None:
+        count(self._crawler, "budget/ended")
+        say(
+            self._crawler,
+            logging.INFO,
+            f"the last {most} pages of {place} brought nothing new: the crawl makes one in twenty "
+            "of its requests there, and fewer later (CRAWLDEDUP_BUDGET)",
+        )
+        self._write({"ended": shown(place), "pages": most})
+
+    def _go_on(self, place: str, url: str) -> None:
+        skipped = self._budget.note_new(place)
+        if skipped is None:
+            return
+        count(self._crawler, "budget/reopened")
+        say(self._crawler, logging.INFO, f"goes on with {place}, because of {url}")
+        assert self._crawler.engine is not None
+        for request in skipped:
+            count(self._crawler, "budget/asked_again")
+            # The filter of seen requests knows it already. It has its turn as others do: until then
+            # the place may have ended again.
+            meta = {**request.meta, _ASKED_AGAIN_KEY: True}
+            self._crawler.engine.crawl(request.replace(dont_filter=True, meta=meta))
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
+            dedup.journal.put(record)
+
+
+def places_of(url: str) -> tuple[str, str]:
+    """Return the pattern of a URL, and that of all that begins as it does."""
+    pattern = pattern_of(url)
+    path, _, _ = pattern.partition("?")
+    host, first, *_ = [*path.split("/"), "", ""]
+    return pattern, f"{host}/{first}/…"

@@ -1,0 +1,130 @@
+"""What stands out in a crawl, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawldedup.report.render import page_of
+from tests.report.conftest import ReportOf
+from tests.report.synthetic_journal import Line, copy, page
+
+BLOG = "https://blog.example/"
+POSTS = [f"{BLOG}posts/{name}-of-{place}/" for name in ("boats", "rain") for place in "abcdefghij"]
+
+
+def findings(report: dict[str, object], words: str) -> list[str]:
+    told = report["findings"]
+    assert isinstance(told, list)
+    return [finding["text"] for finding in told if words in finding["text"]]
+
+
+def views(post: str) -> list[Line]:
+    """A post, and the addresses at which it comes again."""
+    endings = ["print/", "amp/", "?sid=0a1b2c3d", "?utm_source=mail", "?utm_source=feed"]
+    comments = [f"?replytocom={number}" for number in range(5)]
+    return [page(post), *(copy(f"{post}{ending}", post) for ending in (*endings, *comments))]
+
+
+def in_turns(*groups: list[Line]) -> list[Line]:
+    """The first pages of all groups, then the second ones, and so on, each a second later."""
+    lines = [line for row in zip(*groups, strict=True) for line in row]
+    return [{**line, "t": number} for number, line in enumerate(lines)]
+
+
+def calendar(months: int) -> list[Line]:
+    first = f"{BLOG}months/2026/01/"
+    return [copy(f"{BLOG}months/{2026 + n // 12}/{n % 12 + 1:02}/", first) for n in range(months)]
+
+
+def test_a_blog_whose_copies_rules_explain_is_no_trap(report_of: ReportOf) -> None:
+    made = report_of(*in_turns(*map(views, POSTS)))
+    assert [group["trap"] for group in made["stale"] if group["trap"]] == []
+    assert findings(made, "A trap") == []
+    assert made["advice_saves"] == 10 * len(POSTS)
+    assert findings(made, f"URL rules would have saved {made['advice_saves']} downloads:")
+
+
+def test_a_trap_beside_a_blog_is_named(report_of: ReportOf) -> None:
+    made = report_of(*in_turns(*map(views, POSTS)), *calendar(120))
+    assert findings(made, "A trap (calendar): 120 of 120 pages at blog.example/months/{date}/")
+    assert len(findings(made, "A trap")) == 1
+
+
+def test_many_addresses_of_one_page_are_a_trap_although_a_rule_is_for_them(
+    report_of: ReportOf,
+) -> None:
+    copies = [copy(f"{BLOG}?api=auth&back=%2F{number}", BLOG) for number in range(60)]
+    made = report_of(*in_turns([page(BLOG), *map(page, POSTS), *copies]))
+    assert [(rule["what"], rule["copies"]) for rule in made["advice"]] == [
+        (f"?api&back of {BLOG}", 60)
+    ]
+    assert findings(made, "A trap (many URLs, few texts): 60 of 61 pages at blog.example/")
+
+
+def missing(url: str, status: int = 404, **values: object) -> Line:
+    return page(url, "skipped", reason=f"http_{status}", status=status, **values)
+
+
+@pytest.mark.parametrize(
+    ("number", "others", "is_told"),
+    [(1000, 9000, True), (20, 80, True), (20, 81, False), (999, 9000, False), (19, 0, False)],
+)
+def test_answers_without_a_page_are_told_if_they_are_many(
+    report_of: ReportOf, number: int, others: int, *, is_told: bool
+) -> None:
+    lines = [missing(f"{BLOG}old/{n}", referer=f"{BLOG}archive") for n in range(number)]
+    made = report_of(*lines, *(page(f"{BLOG}new/{n}") for n in range(others)))
+    assert bool(findings(made, "had the status 404")) == is_told
+
+
+def test_answers_are_told_with_the_place_and_the_page_that_leads_there(
+    report_of: ReportOf,
+) -> None:
+    lines = [missing(f"{BLOG}old/{n}", referer=f"{BLOG}archive") for n in range(30)]
+    bans = [missing(f"{BLOG}new/{n}", 429) for n in range(40)]
+    (gone,) = findings(made := report_of(*lines, *bans, missing(f"{BLOG}x")), "status 404")
+    assert gone == (
+        "31 of 71 responses had the status 404, 30 of them at blog.example/old/{n}: see "
+        f"{BLOG}old/0, which {BLOG}archive links to. Links that lead nowhere cost a download each."
+    )
+    (banned,) = findings(made, "status 429")
+    assert banned.endswith("A ban, a login or too quick a crawl is likely.")
+
+
+def near(number: int, words: int, outcome: str = "near") -> Line:
+    similarity = {"original": f"{BLOG}File_0", "similarity": 0.87 + number / 1000}
+    return page(f"{BLOG}File_{number}", outcome, words=words, **similarity)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "is_told"),
+    [
+        pytest.param([near(n, 57) for n in range(1, 35)], True, id="pictures of a wiki"),
+        pytest.param([near(n, 57) for n in range(1, 10)], False, id="few pages"),
+        pytest.param([near(n, 250) for n in range(1, 35)], False, id="longer pages"),
+        pytest.param(
+            [*(near(n, 57) for n in range(2, 35)), near(1, 57, "exact")], False, id="an exact copy"
+        ),
+    ],
+)
+def test_a_cluster_of_short_pages_without_an_exact_copy_is_told(
+    report_of: ReportOf, cluster: list[Line], *, is_told: bool
+) -> None:
+    made = report_of(page(f"{BLOG}File_0"), *cluster)
+    told = findings(made, "count as copies")
+    assert bool(told) == is_told
+    if is_told:
+        assert told[0].startswith(f"34 pages count as copies of {BLOG}File_0, though none has")
+        assert told[0].endswith(f"`crawldedup compare` shows how {BLOG}File_1 differs.")
+
+
+def test_patterns_that_have_ended_are_told(report_of: ReportOf) -> None:
+    pattern = "https:blog.example/calendar/*?"
+    skipped = [
+        {"t": 3, "skipped": f"{BLOG}calendar/{n}", "rule": f"budget of {pattern}"} for n in range(7)
+    ]
+    made = report_of(page(BLOG), {"t": 2, "ended": pattern, "pages": 50}, *skipped)
+    assert made["ended"] == [{"pattern": pattern, "pages": 50}]
+    assert findings(made, "1 pattern of URLs ended, because the last pages brought nothing new")
+    assert made["crawl"]["left_out"] == 0
+    assert f"7 downloads of copies were skipped: 7 by the rule budget of {pattern}" in page_of(made)
