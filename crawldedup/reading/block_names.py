@@ -40,7 +40,8 @@ _NOISE: Final = _word(
 )
 # What visitors have written, in a word such as "comment-body" or "commentlist".
 _COMMENTS: Final = _word(
-    r"comments?(?:-?(?:area|body|box|content|list|section|text|thread|tree|wrap(?:per)?))?|disqus"
+    r"comments?(?:-?(?:area|body|box|content|list|section|text|thread|tree|wrap(?:per)?))?|disqus|"
+    r"(?:buyer|customer|guest|product)[_-]?reviews"
 )
 _REPLY: Final = _word(
     r"(?:answer|message|reply|review)(?:-?(?:block|body|box|card|content|entry|item|row|text|view))?|"

@@ -35,9 +35,11 @@ from crawldedup.reading.blocks import (
     tags,
     totals,
 )
+from crawldedup.reading.cards import cards_of
+from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
 
-_ARTICLE, _CAPTION, _H1 = map(kind_of, ("article", "figcaption", "h1"))
+_ARTICLE, _CAPTION = map(kind_of, ("article", "figcaption"))
 _MAIN, _PRE, _TABLE = map(kind_of, ("main", "pre", "table"))
 _CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
@@ -51,7 +53,6 @@ _NEVER_ALONE: Final = _SINGLE | {_PRE}
 _LONG: Final = 60
 _LONG_WITHOUT_PUNCTUATION: Final = 180
 _PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥።៕၊။።፡፣·]")
-_WORD: Final = re.compile(r"\w+")
 _READ: Final = 300  # characters of a class
 # Classes that say where a block stands, not what it is.
 _LAYOUT: Final = re.compile(
@@ -108,8 +109,6 @@ _ALL_CODE: Final = 0.9  # share of a block from which on it is code, with or wit
 # Bytes beside the headline from which on they are more than an author and a date,.
 _LEAST_BESIDE: Final = 60
 _LEAST_SHARE_BESIDE: Final = 0.05  # and the share of the article's lines
-_LEAST_HEADLINE: Final = 15  # characters; "Home" is in many titles
-_LONGEST_TITLE: Final = 1000  # characters, in which every heading is looked for
 
 
 def main_text(page: HtmlPage) -> str:
@@ -120,13 +119,16 @@ def main_text(page: HtmlPage) -> str:
     read = _Lines(blocks, page.content)
     text = kept = read.without_noise()
     is_listing = True
+    cards: Set[int] = frozenset()
     if _has_article(read, kept):
         descent = _Descent(read, kept, headline(blocks, page.title))
-        text, is_listing = descent.article(), descent.is_listing
+        text, is_listing, cards = descent.article(), descent.is_listing, descent.cards
     unlisted = [
         line
         for line in text
-        if not read.is_listed[line] or (is_listing and _is_title(blocks, blocks.lines[line][2]))
+        if not read.is_listed[line]
+        or (block := blocks.lines[line][2]) in cards
+        or (is_listing and is_title(blocks, block))
     ]
     sizes = [sum([read.sizes[line] for line in lines]) for lines in (text, unlisted)]
     prose = sum([read.sizes[line] for line in text if read.is_prose[line]])
@@ -150,44 +152,11 @@ def _has_article(read: "_Lines", kept: list[int]) -> bool:
             [
                 sizes[line]
                 for line in kept
-                if read.is_listed[line] and _is_title(blocks, blocks.lines[line][2])
+                if read.is_listed[line] and is_title(blocks, blocks.lines[line][2])
             ]
         )
         size += titles * (1 - _LISTED)
     return prose >= _LEAST_SHARE * size
-
-
-def _is_title(blocks: Blocks, block: int) -> bool:
-    """Return whether a block is a heading, or stands right in one."""
-    return blocks.kinds[block] in _TITLES or blocks.kinds[max(blocks.parents[block], 0)] in _TITLES
-
-
-def headline(blocks: Blocks, title: str) -> int:
-    """Return the block of the longest heading that the title repeats, or else of the only first
-    heading, or else -1.
-    """
-    title = f" {_words(title[:_LONGEST_TITLE])} "
-    longest, found = _LEAST_HEADLINE - 1, -1
-    first = set()
-    kinds, parents = blocks.kinds, blocks.parents
-    for text, _, block in blocks.lines:
-        kind = kinds[block]
-        if kind not in _HEADINGS and (kind := kinds[max(parents[block], 0)]) not in _HEADINGS:
-            continue
-        if kind == _H1:
-            first.add(block)
-        if (
-            longest < len(text)
-            and (words := _words(text))
-            and longest < len(words)
-            and f" {words} " in title
-        ):
-            longest, found = len(words), block
-    return first.pop() if found < 0 and len(first) == 1 else found
-
-
-def _words(text: str) -> str:
-    return " ".join(_WORD.findall(text.lower()))
 
 
 class _Lines:
@@ -371,6 +340,20 @@ class _Descent:
         code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
         self._code = totals(code, blocks.ends)
         self._openings = _openings(blocks, kept)
+        self.cards = cards_of(
+            blocks,
+            kept,
+            sizes=sizes,
+            is_prose=read.is_prose,
+            around=range(headline + 1, blocks.ends[near]),
+            has_headline=headline >= 0,
+        )
+        self._holds_cards: set[int] = set()
+        for card in self.cards:
+            for holder in blocks.way_to(card):
+                if holder in self._holds_cards:
+                    break
+                self._holds_cards.add(holder)
         self.is_listing = False
 
     def article(self) -> list[int]:
@@ -403,6 +386,9 @@ class _Descent:
         read, kinds, size = self._read, self._blocks.kinds, self._sizes[block]
         if self._code[block]:
             return _CODE * self._code[block]
+        if block in self._holds_cards:
+            self.is_listing = True
+            return self._prose[inner]
         has_links = read.links[block] >= _TEASER * read.characters[block]
         if has_links and self._is_listed_above(block, inner):
             self.is_listing = True

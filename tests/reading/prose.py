@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from typing import Final
 
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.main_text import main_text
+
 _WORDS: Final = (
     "amber anchor autumn bakery barley basket beacon bicycle birch blanket bottle bramble brass "
     "bucket cabin candle canvas carpet cedar chapel cherry chimney cider clay clover compass copper "
@@ -40,4 +43,11 @@ def document(body: str, head: str = "", body_class: str = "") -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Harbor</title>'
         f'{head}</head>\n<body class="{body_class}">\n{body}\n</body></html>\n'
+    )
+
+
+def main_text_of(body: str, title: str = "A page") -> str:
+    """Return the main text of a page."""
+    return main_text(
+        HtmlPage(f"<html><head><title>{title}</title></head><body>{body}</body></html>")
     )

@@ -12,6 +12,7 @@ from crawldedup.reading.comments import PageComments, comments_beside
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import HtmlPage
 from crawldedup.verdict import Kind
+from tests.reading.prose import main_text_of
 
 WORDS = ["harbor", "ferry", "lantern", "copper", "bridge", "market", "winter", "river", "signal"]
 WORDS += ["engine", "garden", "kitchen", "tower", "baker", "sailor", "letter", "window", "carries"]
@@ -251,3 +252,18 @@ def test_thousands_of_nested_comments_take_no_quadratic_time() -> None:
     html = "".join(f'<div id="post-{n}" class="comment">x {n} ' for n in range(4000))
     page = HtmlPage.read(document(html), None)
     assert len(comments_beside(page, "").lines) <= 5000
+
+
+@pytest.mark.parametrize("name", ["product-reviews", "js-customer-reviews", "buyer_reviews"])
+def test_reviews_below_a_product_are_no_part_of_its_text(name: str) -> None:
+    own = "".join(
+        f"<p>The lamp has {number} lights, and each of them is lit by hand.</p>"
+        for number in range(9)
+    )
+    review = "<p>We have had this one for years, and the cat likes it as much as we do.</p>"
+    shop = f"<h1>{TITLE}</h1><div class=text>{own}</div>"
+    assert "cat" not in main_text_of(f"{shop}<div class={name}><div>{review * 4}</div></div>")
+    # On a page of nothing else they are what it says.
+    assert "cat" in main_text_of(
+        f"<h1>{TITLE}</h1><div class={name}><div>{review * 10}</div></div>"
+    )

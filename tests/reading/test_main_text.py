@@ -13,6 +13,7 @@ from crawldedup.reading.blocks import blocks_of, parse
 from crawldedup.reading.extract import content_text
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.main_text import main_text
+from tests.reading.prose import main_text_of
 
 SENTENCES = [
     "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour "
@@ -40,11 +41,6 @@ OTHER = [f"{word} years ago the council decided otherwise, and the minutes of {w
 
 def paragraphs(*texts: str) -> str:
     return "".join(f"<p>{text}</p>" for text in texts)
-
-
-def text_of(body: str, title: str = "A page") -> str:
-    page = HtmlPage(f"<html><head><title>{title}</title></head><body>{body}</body></html>")
-    return main_text(page)
 
 
 def whole(body: str) -> str:
@@ -84,7 +80,7 @@ def test_what_is_beside_the_article_is_left_out(template: str) -> None:
     page = template.format(
         body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS, linked=linked, teasers=teasers
     )
-    assert text_of(page).split("\n") == SENTENCES
+    assert main_text_of(page).split("\n") == SENTENCES
 
 
 THREADS = {
@@ -108,14 +104,14 @@ def test_of_a_thread_that_is_the_page_the_short_comments_are_read_as_well(
         for number, text in enumerate(texts)
     )
     page = f"<h1>What to pack</h1><p>Ask here.</p>{around.format(thread)}"
-    lines = text_of(page, "What to pack").split("\n")
+    lines = main_text_of(page, "What to pack").split("\n")
     assert [text for text in texts if text not in lines] == []
 
 
 def test_a_menu_full_of_white_space_is_not_the_page() -> None:
     menu = "".join(f"<li><a>Boat {number}</a>{' ' * 400}</li>" for number in range(9))
     page = f"<div class=navbar><ul class=nav>{menu}</ul></div><h1>By ferry</h1>{BODY}"
-    assert "Boat" not in text_of(page, "By ferry")
+    assert "Boat" not in main_text_of(page, "By ferry")
 
 
 def test_teasers_below_an_article_of_their_kind_are_left_out() -> None:
@@ -124,13 +120,13 @@ def test_teasers_below_an_article_of_their_kind_are_left_out() -> None:
     )
     body = f"<h2>The ferry</h2>{BODY}<h3><a href=/timetable>The timetable</a></h3><p>Daily.</p>"
     article = f"<div class=post>{body}</div>"
-    assert text_of(f"{article}{teasers}") == whole(article)
+    assert main_text_of(f"{article}{teasers}") == whole(article)
 
 
 def test_a_paragraph_is_no_article_without_its_heading() -> None:
     text = " ".join(SENTENCES)
     page = f"<div class=a><h2>By ferry</h2><p>{text}</p></div><div class=b><p>{NOTICE}</p></div>"
-    assert text_of(page).split("\n") == ["By ferry", text]
+    assert main_text_of(page).split("\n") == ["By ferry", text]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +146,7 @@ def test_a_paragraph_is_no_article_without_its_heading() -> None:
 )
 def test_a_column_of_prose_does_not_stand_for_the_page(column: str, content: str) -> None:
     page = f"<main><h1>A page</h1>{content}</main>"
-    assert text_of(page + column) == text_of(page)
+    assert main_text_of(page + column) == main_text_of(page)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +157,9 @@ def test_a_column_of_prose_does_not_stand_for_the_page(column: str, content: str
 def test_articles_of_every_language_leave_their_template(article: SitePage) -> None:
     texts = article.text.split("\n")
     assert (
-        text_of(f"<div><p>{NOTICE}</p></div><div class=a>{paragraphs(*texts)}</div>").split("\n")
+        main_text_of(f"<div><p>{NOTICE}</p></div><div class=a>{paragraphs(*texts)}</div>").split(
+            "\n"
+        )
         == texts
     )
 
@@ -175,7 +173,7 @@ def test_other_articles_are_no_match_for_the_headline(title: str) -> None:
         f"<ul class=ticker>{ticker}</ul><div>{head}<div class=a>{BODY}</div></div>",
         f"<article>{head}{BODY}</article><div>{below}</div>",
     ):
-        assert text_of(body, title).split("\n") in ([head[4:-5], *SENTENCES], SENTENCES)
+        assert main_text_of(body, title).split("\n") in ([head[4:-5], *SENTENCES], SENTENCES)
 
 
 WORDS = [f"word{number}" for number in range(400)]
@@ -200,7 +198,7 @@ def test_a_template_with_more_prose_than_the_page_does_not_stand_for_it(kind: st
         f"<main><h1>The name of this page</h1><div class=intro>{CONSTANT}</div><div "
         f"class=data>{OWN[kind]}</div></main>"
     )
-    text = text_of(page, "The name of this page - A site")
+    text = main_text_of(page, "The name of this page - A site")
     lines = whole(OWN[kind]).split("\n")
     assert sum(line in text for line in lines) > 0.9 * len(lines)
 
@@ -221,15 +219,15 @@ def test_what_stands_with_the_headline_is_of_the_article(template: str, words: i
         for i, each in enumerate(OTHER)
     )
     page = template.format(own=f"<p>{own}.</p>", constant=CONSTANT, teasers=teasers)
-    assert own in text_of(page, "The bridge is closed today | A site")
+    assert own in main_text_of(page, "The bridge is closed today | A site")
 
 
 def test_of_several_headings_that_the_title_repeats_the_longest_is_the_headline() -> None:
     title, own = "The bridge is closed today | The Paper of the Islands", " ".join(WORDS[:20])
     page = f"<h1>The Paper of the Islands</h1><section><h2>{title[:26]}</h2><p>{own}.</p></section>"
     page += f"<div><h2>The bridge is closed for ever, say others</h2><p>{title}</p>{CONSTANT}</div>"
-    assert own in text_of(page, title)
-    assert own not in text_of(page, "The bridge is no more")
+    assert own in main_text_of(page, title)
+    assert own not in main_text_of(page, "The bridge is no more")
 
 
 def test_prose_is_known_by_its_bytes_and_punctuation() -> None:
@@ -238,9 +236,9 @@ def test_prose_is_known_by_its_bytes_and_punctuation() -> None:
     long = [f"เรือออกจากท่าเรือตอนรุ่งสางและหมอกก็จางหายไปในทะเลที่กว้างใหญ่{number}" for number in range(5)]
     for texts in (short, long):
         assert (
-            text_of(f"<div class=a>{paragraphs(*texts)}</div><div><p>{NOTICE}</p></div>").split(
-                "\n"
-            )
+            main_text_of(
+                f"<div class=a>{paragraphs(*texts)}</div><div><p>{NOTICE}</p></div>"
+            ).split("\n")
             == texts
         )
 
@@ -248,7 +246,7 @@ def test_prose_is_known_by_its_bytes_and_punctuation() -> None:
 def test_an_author_and_a_date_beside_the_headline_are_not() -> None:
     header = "<header><h1>The bridge is closed today</h1><p>By Ada, 1 May 2024</p></header>"
     assert (
-        text_of(
+        main_text_of(
             f"<article>{header}<div>{BODY}</div></article>", "The bridge is closed today"
         ).split("\n")
         == SENTENCES
@@ -257,10 +255,10 @@ def test_an_author_and_a_date_beside_the_headline_are_not() -> None:
 
 def test_captions_are_the_text_of_a_page_of_pictures_alone() -> None:
     pictures = [f"<figure><img src=x><figcaption>{text}</figcaption></figure>" for text in OTHER]
-    assert OTHER[3] in text_of(
+    assert OTHER[3] in main_text_of(
         f"<main><h1>Pictures of the week</h1><p>{SENTENCES[0]}</p>{''.join(pictures)}</main>"
     )
-    assert OTHER[3] not in text_of(f"<main><h1>A story</h1>{BODY}{pictures[3]}</main>")
+    assert OTHER[3] not in main_text_of(f"<main><h1>A story</h1>{BODY}{pictures[3]}</main>")
 
 
 def test_a_footer_is_not_taken_for_the_text_of_a_page_without_prose() -> None:
@@ -268,7 +266,7 @@ def test_a_footer_is_not_taken_for_the_text_of_a_page_without_prose() -> None:
         f"<h1>The concurrent package</h1><p>One module:</p>{LINKS[:60]}</ul><div "
         f"class=footer>{BODY[:400]}</div>"
     )
-    assert "ferry" not in text_of(page)
+    assert "ferry" not in main_text_of(page)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +278,7 @@ def test_a_footer_is_not_taken_for_the_text_of_a_page_without_prose() -> None:
     ],
 )
 def test_a_name_that_would_cost_the_article_is_not_believed(body: str) -> None:
-    assert "\n".join(SENTENCES) in text_of(body)
+    assert "\n".join(SENTENCES) in main_text_of(body)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +321,7 @@ def test_a_name_that_would_cost_the_article_is_not_believed(body: str) -> None:
     ],
 )
 def test_pages_that_are_no_article_stay_whole(page: str) -> None:
-    assert text_of(page) == whole(page)
+    assert main_text_of(page) == whole(page)
 
 
 MEMBERS = "".join(
@@ -342,7 +340,7 @@ MEMBERS = "".join(
     ids=["javadoc", "highlighted", "phpdoc"],
 )
 def test_members_beside_a_description_are_content(page: str) -> None:
-    assert text_of(page) == whole(page)
+    assert main_text_of(page) == whole(page)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +351,7 @@ def test_code_does_not_stand_for_the_article_around_it(frame: str) -> None:
         f"    weights[{n}] = normal(size, {n})  # the weights, then the bias.\n" for n in range(80)
     )
     page = f"<article>{paragraphs(*SENTENCES[:2])}{frame.format(f'<pre>{code}</pre>')}<p>{SENTENCES[2]}</p></article>"
-    assert text_of(page) == whole(page)
+    assert main_text_of(page) == whole(page)
 
 
 tag = st.sampled_from(
@@ -409,8 +407,8 @@ def test_long_terms_do_not_stand_for_a_page_with_a_text_of_its_own(frame: str) -
         f"<li><a href=/{n}>A lamp for the harbour, number {n}</a></li>" for n in range(40)
     )
     for content in (f"<p>{SHARED}</p>" * 5, f"<ul>{lamps}</ul>"):
-        assert "minister" not in text_of(f"<h1>Lamps</h1><main>{content}</main>{terms}")
-    assert "minister" in text_of(f"<h1>Lamps</h1><main><p>{SHARED}</p></main>{terms}")
+        assert "minister" not in main_text_of(f"<h1>Lamps</h1><main>{content}</main>{terms}")
+    assert "minister" in main_text_of(f"<h1>Lamps</h1><main><p>{SHARED}</p></main>{terms}")
 
 
 @pytest.mark.parametrize(
@@ -427,10 +425,10 @@ def test_long_terms_do_not_stand_for_a_page_with_a_text_of_its_own(frame: str) -
 )
 def test_what_holds_most_of_a_page_is_content_whatever_it_is_called(frame: str) -> None:
     page = f"<h1>News</h1><div class=side><p>{SHARED}</p></div>{frame.format(BODY)}"
-    assert "ferry" in text_of(page)
+    assert "ferry" in main_text_of(page)
     # Beside an article, it is what it is called.
     article = f"<h1>News</h1><div class=text><p>{SHARED * 20}</p></div>"
-    assert "ferry" not in text_of(f"{article}{frame.format(f'<p>{TEASER}</p>')}")
+    assert "ferry" not in main_text_of(f"{article}{frame.format(f'<p>{TEASER}</p>')}")
 
 
 @pytest.mark.parametrize(
@@ -443,7 +441,7 @@ def test_what_holds_most_of_a_page_is_content_whatever_it_is_called(frame: str) 
     ],
 )
 def test_an_anchor_that_leads_nowhere_is_no_link(anchored: str) -> None:
-    text = text_of(f"<div>{paragraphs(*OTHER)}</div><div>{anchored}</div>")
+    text = main_text_of(f"<div>{paragraphs(*OTHER)}</div><div>{anchored}</div>")
     assert [sentence for sentence in SENTENCES if sentence not in text] == []
     blocks = blocks_of(parse(anchored))
     assert blocks.links == []
@@ -472,9 +470,9 @@ def test_a_word_beside_an_article_does_not_make_it_noise(name: str) -> None:
     sidebar = "".join(f"<div class=box><p>{text}</p></div>" for text in OTHER)
     article = "".join(f"<p>{text}</p>" for text in SENTENCES)
     page = f"<div id=main><div class='{name}'>{article}</div></div>{sidebar}"
-    assert [text for text in SENTENCES if text not in text_of(page)] == []
+    assert [text for text in SENTENCES if text not in main_text_of(page)] == []
 
 
 def test_what_is_small_beside_the_page_is_noise_although_it_is_called_an_article() -> None:
     teaser = "<div class='post related-posts'><p>What else to read: the winter timetable.</p></div>"
-    assert "What else" not in text_of(f"<h1>By ferry</h1>{BODY}{teaser}", "By ferry")
+    assert "What else" not in main_text_of(f"<h1>By ferry</h1>{BODY}{teaser}", "By ferry")

@@ -2,15 +2,10 @@
 
 import pytest
 
-from crawldedup.reading.html import HtmlPage
-from crawldedup.reading.main_text import main_text
+from tests.reading.prose import main_text_of
 
 OWN = "The lamp on the quay is lit at dusk, and the keeper notes each boat that passes it. "
 OTHER = "Whoever reads on agrees to all that the harbor office may do, as the law allows it. "
-
-
-def text_of(body: str) -> str:
-    return main_text(HtmlPage(f"<title>A page</title><body>{body}"))
 
 
 def paragraphs(text: str, number: int) -> str:
@@ -29,43 +24,43 @@ def test_programs_do_not_make_a_navigation_content(program: str) -> None:
     menu = f"{program}<div>Boats for hire</div><div>Notes of the office</div>"
     body = f"<h1>Lamps</h1><main>{paragraphs(OWN, 4)}</main>"
     for frame in ("<nav>{}</nav>", '<div class="main-menu">{}</div>'):
-        assert "hire" not in text_of(f"{frame.format(menu)}{body}")
+        assert "hire" not in main_text_of(f"{frame.format(menu)}{body}")
 
 
 @pytest.mark.parametrize("name", ['id="onetrust-consent-sdk"', "class=cookie-banner"])
 def test_what_asks_for_consent_is_never_the_text_of_a_page_that_has_one(name: str) -> None:
     page = f"<h1>Lamps</h1><div>{paragraphs(OWN, 15)}</div>"
     dialog = f"<div {name} role=dialog class=banner>{paragraphs(OTHER, 120)}</div>"
-    assert "agrees" not in text_of(f"{page}{dialog}")
-    assert "agrees" in text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 3)}</div>{dialog}")
+    assert "agrees" not in main_text_of(f"{page}{dialog}")
+    assert "agrees" in main_text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 3)}</div>{dialog}")
     article = f'<article class="post tag-consent">{paragraphs(OTHER, 120)}</article>'
-    assert "agrees" in text_of(f"{page}{article}")
+    assert "agrees" in main_text_of(f"{page}{article}")
 
 
 def test_the_terms_in_a_footer_are_not_content() -> None:
     terms = f'<div id="modal-terms-of-service"><h1>Terms</h1>{paragraphs(OTHER, 120)}</div>'
     page = f"<main><h1>Lamps</h1>{paragraphs(OWN, 15)}</main>"
-    assert "agrees" not in text_of(f"{page}<footer>{terms}</footer>")
+    assert "agrees" not in main_text_of(f"{page}<footer>{terms}</footer>")
     # A transcript in a footer has no such name.
     transcript = f'<div class="text"><h2>Transcript</h2>{paragraphs(OTHER, 120)}</div>'
-    assert "agrees" in text_of(f"{page}<footer>{transcript}</footer>")
+    assert "agrees" in main_text_of(f"{page}<footer>{transcript}</footer>")
 
 
 def test_the_only_first_heading_of_a_page_may_stand_in_a_footer() -> None:
     page = f"<div>{paragraphs(OWN, 15)}</div><footer><h1>Lamps</h1>{paragraphs(OTHER, 30)}</footer>"
-    assert "agrees" in text_of(page)
+    assert "agrees" in main_text_of(page)
 
 
 def test_an_article_alone_is_one_even_if_it_is_a_newsletter() -> None:
     letter = f'<article class="newsletter-content">{paragraphs(OTHER, 30)}</article>'
-    assert "agrees" in text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 25)}</div>{letter}")
+    assert "agrees" in main_text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 25)}</div>{letter}")
 
 
 def test_what_is_streamed_later_is_shown() -> None:
     parts = f'<div hidden id="S:1">{paragraphs(OTHER, 9)}</div>'
-    assert "agrees" in text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}</div>{parts}")
+    assert "agrees" in main_text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}</div>{parts}")
     hidden = f'<div hidden id="part-1">{paragraphs(OTHER, 9)}</div>'
-    assert "agrees" not in text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}</div>{hidden}")
+    assert "agrees" not in main_text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}</div>{hidden}")
 
 
 @pytest.mark.parametrize(
@@ -79,6 +74,6 @@ def test_what_is_streamed_later_is_shown() -> None:
 )
 def test_what_a_click_on_a_tab_or_a_heading_opens_is_content(panel: str) -> None:
     page = f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{panel.format(paragraphs(OTHER, 9))}</div>"
-    assert "agrees" in text_of(page)
+    assert "agrees" in main_text_of(page)
     hidden = f"<div class=overlay hidden>{paragraphs(OTHER, 9)}</div>"
-    assert "agrees" not in text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{hidden}</div>")
+    assert "agrees" not in main_text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{hidden}</div>")

@@ -1,0 +1,46 @@
+"""Find the headline of a page, which tells where its content stands."""
+
+import re
+from typing import Final
+
+from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, tags
+
+_H1: Final = kind_of("h1")
+_HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
+_TITLES: Final = kinds_of(tags("h1 h2 h3 h4"))
+_WORD: Final = re.compile(r"\w+")
+_LEAST_HEADLINE: Final = 15  # characters; "Home" is in many titles
+_LONGEST_TITLE: Final = 1000  # characters, in which every heading is looked for
+
+
+def headline(blocks: Blocks, title: str) -> int:
+    """Return the block of the longest heading that the title repeats, or else of the only first
+    heading, or else -1.
+    """
+    title = f" {_words(title[:_LONGEST_TITLE])} "
+    longest, found = _LEAST_HEADLINE - 1, -1
+    first = set()
+    kinds, parents = blocks.kinds, blocks.parents
+    for text, _, block in blocks.lines:
+        kind = kinds[block]
+        if kind not in _HEADINGS and (kind := kinds[max(parents[block], 0)]) not in _HEADINGS:
+            continue
+        if kind == _H1:
+            first.add(block)
+        if (
+            longest < len(text)
+            and (words := _words(text))
+            and longest < len(words)
+            and f" {words} " in title
+        ):
+            longest, found = len(words), block
+    return first.pop() if found < 0 and len(first) == 1 else found
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(text.lower()))
+
+
+def is_title(blocks: Blocks, block: int) -> bool:
+    """Return whether a block is a heading, or stands right in one."""
+    return blocks.kinds[block] in _TITLES or blocks.kinds[max(blocks.parents[block], 0)] in _TITLES
