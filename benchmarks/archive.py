@@ -1,20 +1,20 @@
-"""Leave the copies out of an archive of texts: the batch engine of crawldedup, text-dedup and
+"""Leave the copies out of an archive of texts, with the batch engine of crawldedup, text-dedup and
 datatrove side by side.
 
-    python benchmarks/archive.py --install                      # the peers, 1.5 GB, into
-    environments of their own python benchmarks/archive.py python benchmarks/archive.py --pages
-    100000 --template-share .5 --methods crawldedup,datatrove-.7
+    python benchmarks/archive.py --install     # installs the other tools (1.5 GB) into separate environments
+    python benchmarks/archive.py
+    python benchmarks/archive.py --pages 100000 --template-share .5 --methods crawldedup,datatrove-.7
 
-The texts are made up, 100 to 800 words by Zipf's law. Of the pages 10 % are exact copies and 20 %
-are near copies, whose similarities are known exactly and lie evenly between .5 and 1. A fifth of
-the families stand in one template. Every method reads the same lines of JSON, as a program of its
-own that may use two processors.
+The texts are generated, with 100 to 800 words by Zipf's law. 10% of the pages are exact copies and
+20% are near copies. The similarity of each near copy is known exactly, and they are spread evenly
+between .5 and 1. A fifth of the families share one template. Every method is a separate program that
+reads the same JSON lines and may use two processors.
 
-    seconds     from the start of the program to its end; in brackets those of its stages, where it tells them
-    peak GB     resident memory of all its processes, what they share counted once; in brackets without mapped files
+    seconds     from the start of the program to its end; in brackets, those of its stages if it reports them
+    peak GB     resident memory of all its processes, with shared memory counted once; in brackets, without mapped files
     recall      share of the copies that were found, by their exact similarity (Jaccard, word 3-shingles)
-    false       pages left out though no page with a similarity of .85 is kept; a method for .7 leaves those out by
-                intention. In brackets those in the template
+    false       pages left out although no page with a similarity of .85 is kept; a method for .7 leaves those out on
+                purpose. In brackets, those in the template
 """
 
 from __future__ import annotations

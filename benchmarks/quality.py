@@ -1,5 +1,5 @@
-"""Measure which near duplicates are found, beside other packages, and what reading leaves of pages
-and costs.
+"""Measure which near duplicates are found, compared with other packages, and what reading keeps of
+pages and costs.
 
     pip install "crawldedup[bench]"
     python benchmarks/quality.py methods pages.jsonl --only datasketch --only crawldedup
@@ -7,31 +7,31 @@ and costs.
     python benchmarks/quality.py templates article-extraction-benchmark
     python benchmarks/quality.py kinds --articles article-extraction-benchmark
 
-methods    Every method sees the pages of a corpus in their order, and remembers those that it does
-not flag. The truth
-           is the exact Jaccard similarity of the sets of word 3-shingles with the pages it has
-           kept. A corpus is a file of JSON lines, {"url": .., "text": ..} or {"url": .., "html":
-           ..}, a folder of HTML, or a web archive. `shared/peers.py` shows how each package is
-           used. To make a corpus like ours, take packages of HTML documentation in several
-           variants: `apt-get download` and `dpkg -x` install nothing.
-cost       For crawldedup the time is that of all there is to do: decode, bound, parse, find the
-text, and
-           make the fingerprint. For other packages it is the call that gives a text, on decoded
-           pages, and for parsers the tree alone. It is the least of the rounds for each page, since
-           a busy machine only ever adds to it, and the mean over the pages.
-templates  Articles whose main text people have marked are put into the pages of others: moved with
-all their elements,
-           or retyped, the marked text in paragraphs. In a page, the smallest element that holds its
-           marked text is its place; a page is used if the place holds 95 % of the marked text, and
-           the marked text 85 % of the place. The same body should be found, another body in the
-           same template should not. Halves are never mixed: the rules of an earlier extractor were
-           chosen on the first, so believe the second.
-kinds      Recall is the share of what must be kept that is in the text of a page: of an article its
-text, of other
-           pages all that is visible without navigation, header, footer and sidebars. "Below half"
-           are pages of which less than half is kept, and "alike" those that resemble a different
-           page of the site (J from .86 on). The pages are those of `whole_site.py`, of the demo,
-           and of folders.
+methods
+    Every method gets the pages of a corpus in order, and remembers the pages that it doesn't flag.
+    Its answers are compared with the exact Jaccard similarity, by word 3-shingles, to the pages that
+    it has kept. A corpus is a file of JSON lines, {"url": .., "text": ..} or {"url": .., "html":
+    ..}, a folder of HTML, or a web archive. `shared/peers.py` shows how each package is used. To
+    make a corpus like ours, take packages of HTML documentation in several variants: `apt-get
+    download` and `dpkg -x` install nothing.
+cost
+    For crawldedup, the time covers all the work: decoding, checking limits, parsing, finding the
+    text, and making the fingerprint. For other packages, it's the call that returns a text, on
+    decoded pages, and for parsers, just the tree. It's the minimum of all rounds for each page,
+    because a busy machine only adds to it, and the mean over all pages.
+templates
+    Articles whose main text people have marked are put into the pages of others: either moved with
+    all their elements, or retyped, which means that the marked text is put into paragraphs. The
+    place of an article in a page is the smallest element that contains its marked text. A page is
+    used if the place contains 95% of the marked text, and the marked text is 85% of the place. The
+    same body should be found, and another body in the same template should not. Halves are never
+    mixed: the rules of an earlier extractor were chosen on the first, so believe the second.
+kinds
+    Recall is the share of what has to be kept that is in the text of a page: for an article its
+    text, for other pages everything visible without navigation, header, footer and sidebars. "Below
+    half" are pages of which less than half is kept, and "alike" are pages that resemble a different
+    page of the site (J of .86 or more). The pages come from `whole_site.py`, from the demo, and from
+    folders.
 
 The articles: git clone --depth 1 https://github.com/zytedata/article-extraction-benchmark
 """
@@ -132,7 +132,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         "--similarity", type=float, default=0.9, help="of our methods, and for recall (0.9)"
     )
     added.add_argument("--recall", type=float, default=0.98, help="of the default method (0.98)")
-    added.add_argument("--limit", type=int, metavar="N", help="take the first N pages only")
+    added.add_argument("--limit", type=int, metavar="N", help="use only the first N pages")
     added.add_argument("--json", action="store_true", help="print JSON instead of a table")
     added = add("cost", cost)
     added.add_argument(

@@ -1,16 +1,17 @@
-"""Measure the Redis index: bytes a page, time of a check, and what is found, as it grows.
+"""Measure the Redis index: bytes per page, the time of a check, and what is found, as the index
+grows.
 
-    python benchmarks/redis_index.py --pages 1000000,10000000 python benchmarks/redis_index.py
-    --pages 1000000 --urls --real CORPUS.pages.jsonl [...] --repeat 3
+    python benchmarks/redis_index.py --pages 1000000,10000000
+    python benchmarks/redis_index.py --pages 1000000 --urls --real CORPUS.pages.jsonl [...] --repeat 3
 
-It starts a redis-server of its own on a free port for every number of pages, and fills it with
-random fingerprints: a million take some minutes. The server and the clients have a core each, where
-there are two. `shared/redis_index.py` says what is measured, and how. Other programs disturb:
-`--repeat 5` shows the run of the least script time.
+For every number of pages, it starts a separate redis-server on a free port and fills it with random
+fingerprints. A million of them take some minutes. The server and the clients have a core each, if
+there are two. `shared/redis_index.py` says what is measured and how. Other programs disturb the
+measurement: `--repeat 5` shows the run with the least script time.
 
-New pages are asked, the most expensive case: random ones, and of corpora the real ones that are new
-beside their other pages. The queries are prepared before the clock starts. Planted pages are looked
-for: near duplicates made by the flip model, and exact copies.
+The queries are for new pages, which is the most expensive case: random pages, or pages of a corpus
+that aren't in the index. They are prepared before the clock starts. It also looks for planted pages:
+near duplicates made with the flip model, and exact copies.
 """
 
 from __future__ import annotations

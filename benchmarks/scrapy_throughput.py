@@ -1,22 +1,22 @@
-"""Measure what the add-on costs a Scrapy crawl: pages a second, processor time, a late event loop,
-memory.
+"""Measure what the add-on costs a Scrapy crawl: pages per second, processor time, delays of the
+event loop, and memory.
 
     python benchmarks/scrapy_throughput.py                      # Debian documentation, downloaded
-    python benchmarks/scrapy_throughput.py --html FOLDER        # pages of your own
+    python benchmarks/scrapy_throughput.py --html FOLDER        # your own pages
     python benchmarks/scrapy_throughput.py --latency 0.05       # a site that is 50 ms away
     python benchmarks/scrapy_throughput.py --delay 0.02         # a crawl that waits, as most do
     python benchmarks/scrapy_throughput.py --generated --pages 100000 --repeat 1 --stores memory,sqlite
 
-Each crawl is a process of its own: a spider gets pages from a web server on this machine, 16 at a
-time and without a delay, takes a title, headings and links out of each by selectors, and yields an
-item. The server is another process, answers from memory, and its processor time is in the tables,
-for it is taken from the crawl's where cores are few. Crawls with and without the add-on alternate,
-so that both see the same moods of the machine; a ratio is that of two neighbors. Memory is that of
-Scrapy's process, when a tenth of the pages had come and at the end.
+Each crawl is a separate process. A spider gets pages from a web server on this machine, 16 at a time
+and without a delay, takes a title, headings and links from each with selectors, and yields an item.
+The server is another process and answers from memory. Its processor time is in the tables, because
+the crawl has to do without it if there are few cores. Crawls with and without the add-on alternate,
+so that both see the machine in the same state, and a ratio compares two neighboring crawls. Memory is
+the memory of Scrapy's process, after a tenth of the pages and at the end.
 
-A crawl like this one is the hardest case: no network to wait for, so that Scrapy takes a whole core
-and everything that the add-on does in its process is taken from the crawl. The action is "mark",
-unless told otherwise: dropped pages would spare the callback, and so flatter the add-on.
+This is the hardest case: there is no network to wait for, so Scrapy takes a whole core, and the crawl
+has to do without everything that the add-on does in its process. Unless you set another action, it's
+"mark", because dropped pages would save the callback and make the add-on look better.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Measure the HTTP service over a large index: checks a second, latencies, and whose processor time
-they are.
+"""Measure the HTTP service over a large index: checks per second, latencies, and which part takes
+the processor time.
 
     python benchmarks/service.py --workers 2 --seconds 10
     python benchmarks/service.py --pages 100000 --sqlite
 
-Starts a redis-server of its own with random pages, or fills a SQLite file, and `crawldedup serve`
-beside it. This process is the client, with so many connections that each ask about a page, or a
-batch of 50, and wait for the answer. All pages are new, the most expensive case: texts of 4,500
-letters, of 20,000 made-up words, the same as HTML, or their fingerprints. "us" are microseconds of
-the processor for one check. "units" are those of the service, by what a text's fingerprint takes in
-the same seconds. "p99 at half" is the latency where connections ask half as often as they can.
+Starts a separate redis-server with random pages, or fills a SQLite file, and runs `crawldedup serve`
+with it. This process is the client. Each of its connections asks about a page, or a batch of 50, and
+waits for the answer. All pages are new, which is the most expensive case: texts of 4,500 letters
+made from 20,000 generated words, the same texts as HTML, or their fingerprints. "us" is microseconds
+of processor time for one check. "units" is the time of the service divided by the time that the
+fingerprint of a text takes in the same seconds. "p99 at half" is the latency when the connections
+send half as many requests as they could.
 """
 
 from __future__ import annotations

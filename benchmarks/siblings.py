@@ -1,4 +1,4 @@
-"""Measure how many contents are lost, and how many copies are missed, on sites whose pages share
+"""Measure how much content is lost, and how many copies are missed, on sites whose pages share
 text.
 
     pip install "crawldedup[bench]"
@@ -6,20 +6,20 @@ text.
     python benchmarks/siblings.py --families jobs,gallery --sizes 150 --siblings 40
     python benchmarks/siblings.py --json > siblings.json
 
-A family is a site whose contents share a text: the adverts of one employer, the photos of an album,
-one house by week. Its contents come in groups, one for each size of the shared text, and each of
-them answers at several addresses: its own, one with a campaign, one with a session id, one that
-names the page it was reached from, and, where a site would have it, a print view. Counters, ads,
+A family is a site whose content shares a text: the job ads of one employer, the photos of an album,
+or a vacation home by week. Its content comes in groups, one for each size of the shared text. Each
+piece of content has several addresses: its own, one with a campaign, one with a session ID, one that
+names the page that linked to it, and, if such a site would have one, a print view. Counters, ads,
 tokens and teasers change with every load.
 
-What makes a page knows its content, so the truth is given and not judged. A content is lost if none
-of its pages is delivered. A page that is delivered after another of its content is a missed copy.
-Every method sees the pages twice, each time with an empty index: as the site has them, each content
-before its views, and in reverse. Shells, which nothing but the address tells apart, are left out of
-the sums.
+The program that generates a page knows its content, so nothing is judged. Content is lost if none of
+its pages is delivered. A page that is delivered after another page with the same content is a missed
+copy. Every method sees the pages twice, each time with an empty index: in the order of the site, with
+each piece of content before its views, and in reverse. Shells, which only their addresses tell apart,
+aren't part of the sums.
 
-Peers get the main text that crawldedup reads, so that texts are compared, and not ways to read a
-page. `shared/peers.py` shows how each is used.
+The other tools get the main text that crawldedup reads, so that methods for comparing texts are
+compared, rather than methods for reading pages. `shared/peers.py` shows how each is used.
 """
 
 from __future__ import annotations

@@ -6,22 +6,23 @@ delivered twice?
     python benchmarks/whole_site.py --articles ARTICLES     # a folder of the article extraction benchmark
     python benchmarks/whole_site.py --rows drop-items/blocks,no-postpone --found
     python benchmarks/whole_site.py --site forum            # a site of one kind
-    python benchmarks/whole_site.py --site shop --days      # and what comes on its second day
+    python benchmarks/whole_site.py --site shop --days      # with a second day
 
-A server on three loopback addresses has some 3,650 pages of 1,700 contents: news in six views, a
-partner's copies among them, mirrored documentation, a shop with variants, a forum with session ids
-and a login wall, a calendar, and oddities. Each answer names its content in a header that only the
-accounting reads. A plain CrawlSpider crawls it once for each row, in a process of its own.
+A server on three loopback addresses has some 3,650 pages with 1,700 pieces of content: news in six
+views, including copies by a partner, mirrored documentation, a shop with variants, a forum with
+session IDs and a login wall, a calendar, and oddities. Each response names its content in a header
+that only the accounting reads. A plain CrawlSpider crawls the site once for each row, in a separate
+process.
 
-`--site` takes a site of one kind instead, on hosts of its own: forum, shop, news, documentation,
-recipes or questions. `whole_site_parts/sites` tells what each holds. `--days` crawls it on two days by two crawlers that share an index on Redis, with
-CRAWLDEDUP_REVISIT "drop".
+`--site` crawls a site of one kind instead, with its own hosts: forum, shop, news, documentation,
+recipes or questions. `whole_site_parts/sites` says what each contains. `--days` crawls it on two
+days, with two crawlers that share an index on Redis and with CRAWLDEDUP_REVISIT "drop".
 
-    lost             contents of the site that no delivered page has
-    missed copies    delivered pages whose content had been delivered before, those that replace a worse copy excepted
+    lost             pieces of content that no delivered page has
+    missed copies    delivered pages whose content had been delivered before, except those that replace a worse copy
     replacing        delivered pages whose verdict says that they replace a worse copy
-    own site's copy  stories of which a page of the site itself was delivered, and not only the partner's;
-                     of them the article itself, and not one of its views
+    own site's copy  stories that were delivered from the site itself, rather than only from the partner, and how many of
+                     these as the article itself rather than one of its views
 """
 
 from __future__ import annotations

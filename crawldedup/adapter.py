@@ -1,5 +1,5 @@
-"""What the adapters of other crawlers share: pages are judged as in a Scrapy crawl, by the same
-options.
+"""The code that the adapters for other crawlers share. They judge pages as in a Scrapy crawl, with
+the same options.
 """
 
 import logging
@@ -27,12 +27,12 @@ _log: Final = logging.getLogger("crawldedup")
 
 
 class CrawlDeduplicator:
-    """Judges the pages of a crawl. A page that cannot be judged passes, and is counted in `counts`.
+    """Judges the pages of a crawl. A page that can't be judged passes, and is counted in `counts`.
 
     Args:
         store: The URL of the store.
-        action: With "mark", pages carry their verdicts. With "drop", the adapter drops duplicates,
-            too.
+        action: With "mark", pages carry their verdicts. With "drop", the adapter also drops
+            duplicates.
         **options: The settings of a Scrapy crawl, in small letters and without CRAWLDEDUP_, such as
             `revisit`.
     """
@@ -65,13 +65,13 @@ class CrawlDeduplicator:
         links: str = "",
         is_start: bool = False,
     ) -> dict[str, Any]:
-        """Return the verdict on a page as plain values, and if it is `refused` and `dropped`.
+        """Return the verdict on a page as plain values, with `refused` and `dropped`.
 
-        Nothing without verdict. With the option `text`, the main `text` of the page and its `name`
-        come along.
+        Without a verdict, this is empty. With the option `text`, the main `text` of the page and
+        its `name` are included.
 
-        `links` is its Link header. Copies on the sites of pages that the crawl starts with are
-        better than others.
+        `links` is its Link header. Copies on the sites that the crawl starts on are better than
+        others.
         """
         options = self.options
         if is_start:
@@ -106,9 +106,9 @@ class CrawlDeduplicator:
         }
 
     def _count_failure(self, url: str, error: Exception) -> None:
-        """Count a page that passes unchecked, and explain the first one of a kind.
+        """Count a page that passes unchecked, and explain the first one of each kind.
 
-        What a script has yet to fill is explained once for each site.
+        A page that a script has yet to fill is explained once for each site.
         """
         kind = (
             error.reason

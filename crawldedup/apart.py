@@ -1,4 +1,4 @@
-"""Files of pages that a person has told apart from others, however alike they read."""
+"""Files of pages that a person has told apart from others, no matter how similar they are."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from crawldedup.text import printable
 from crawldedup.urls import canonical_url
 
 Apart = frozenset[str]
-"""The normal forms of the URLs of pages that are compared with no other page."""
+"""The normal forms of the URLs of pages that aren't compared with any other page."""
 
 _ALLOWED: Final = (
     'a file that `crawldedup restore --apart` writes, such as "apart.jl", or a list of URLs'
@@ -21,7 +21,7 @@ _EXAMPLE: Final = '{"url": "https://shop.example/blue", "original": "https://sho
 
 
 class Pair(NamedTuple):
-    """Two pages that are no copies, although they read alike."""
+    """Two pages that aren't copies, although they read alike."""
 
     url: str  #: The URL of the page that is told apart.
     original: str | None = None  #: The URL of the page that it was taken for a copy of.
@@ -53,7 +53,7 @@ def read_pairs(path: Path) -> list[Pair]:
     """Return the pairs of a file, which has one JSON object on each line.
 
     Raises:
-        ConfigurationError: The file cannot be read, or one of its lines is no pair.
+        ConfigurationError: The file can't be read, or one of its lines isn't a pair.
     """
     shown = printable(str(path))
     try:
@@ -63,7 +63,7 @@ def read_pairs(path: Path) -> list[Pair]:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(
             f"{shown} cannot be read: {reason}; `crawldedup restore --apart` writes such a file, "
-            "and an empty one tells no page apart"
+            "and an empty file is allowed"
         ) from None
     pairs = []
     for number, line in enumerate(lines, 1):
@@ -71,13 +71,13 @@ def read_pairs(path: Path) -> list[Pair]:
             continue
         pair = _pair_of(line)
         if pair is None:
-            raise ConfigurationError(f"{shown}, line {number}: this is no pair such as {_EXAMPLE}")
+            raise ConfigurationError(f"{shown}, line {number}: this line is not like {_EXAMPLE}")
         pairs.append(pair)
     return pairs
 
 
 def _pair_of(line: str) -> Pair | None:
-    """Return the pair of a line; None if it holds none."""
+    """Return the pair on a line, or None if there is none."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

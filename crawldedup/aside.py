@@ -1,5 +1,5 @@
-"""Files of items that were set aside: JSON lines, each packed by itself, so that a process that is
-killed loses none of those before.
+"""Files of items that were set aside: JSON lines, each compressed separately, so that a process
+that is killed doesn't lose the lines before.
 """
 
 import gzip
@@ -15,7 +15,7 @@ from crawldedup.checks import refused, string
 from crawldedup.verdict import Kind, Verdict
 
 EVIDENCE: Final = ("exact_duplicate", "near_duplicate", "unchanged", "partial")
-"""Why an item was dropped: its page or its text is a copy, is as it was, or has few new words."""
+"""Why an item was dropped: its page or its text is a copy, is unchanged, or has few new words."""
 
 FORMAT: Final = "crawldedup_aside"
 VERSION: Final = 1
@@ -78,11 +78,11 @@ class Aside:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Aside":
-        """Return the item of a record. Raises ValueError for another thing."""
+        """Return the item in a record. Raises ValueError for anything else."""
         verdict, item = record.get("verdict"), record.get("item")
         is_ours = record.get(FORMAT) == VERSION
         if not is_ours or not isinstance(verdict, dict) or not isinstance(item, dict):
-            raise ValueError("this is no item that was set aside")
+            raise ValueError("this is not an item that was set aside")
         return cls(
             item=item,
             url=str(verdict.get("url") or ""),
@@ -93,7 +93,7 @@ class Aside:
 
 
 def items_in(path: Path) -> Iterator[Aside | None]:
-    """Yield the items of a file in their order, and None for each part that cannot be read.
+    """Yield the items of a file in order, and None for each part that can't be read.
 
     A process that was killed, or a full disk, may have left half of a record between others.
 
@@ -112,7 +112,7 @@ def items_in(path: Path) -> Iterator[Aside | None]:
 
 
 def _members(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield what was packed together, and None for what is broken."""
+    """Yield the content of each compressed part, and None for a broken one."""
     size = os.fstat(file.fileno()).st_size
     start = 0
     while start < size:
@@ -122,7 +122,9 @@ def _members(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _member_at(file: BinaryIO, start: int) -> tuple[bytes | None, int]:
-    """Return what is packed from a place on, and where that ends; None if it is broken."""
+    """Return the content of the part that begins at a position, and where the part ends; None if
+    it's broken.
+    """
     file.seek(start)
     unpacker = zlib.decompressobj(_GZIP)
     parts = []
@@ -138,7 +140,7 @@ def _member_at(file: BinaryIO, start: int) -> tuple[bytes | None, int]:
 
 
 def _next_start(file: BinaryIO, start: int, size: int) -> int:
-    """Return where the next packed record may begin; the size of the file if nowhere."""
+    """Return where the next part may begin, or the size of the file if there is none."""
     file.seek(start)
     before = b""
     place = start

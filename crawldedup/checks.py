@@ -1,11 +1,11 @@
-"""Checks of what users give: each takes a name and a value, and returns the value or raises
+"""Checks for values from users. Each takes a name and a value, and returns the value or raises
 ConfigurationError.
 """
 
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from crawldedup.errors import ConfigurationError
@@ -42,18 +42,21 @@ def string(name: str, value: object) -> str:
 
 
 def one_of(*allowed: str | bool) -> Check:
-    """Make a check for one of some words, or True or False where they are among them."""
+    """Make a check for one of several words, or True or False if they are among them."""
 
     def check(name: str, value: object) -> str | bool:
         if not isinstance(value, str | bool) or value not in allowed:
-            raise refused(
-                name,
-                value,
-                " or ".join(map(repr, allowed)) + did_you_mean(value, map(str, allowed)),
-            )
+            hint = did_you_mean(value, map(str, allowed))
+            raise refused(name, value, f"{_alternatives(allowed)}{hint}")
         return value
 
     return check
+
+
+def _alternatives(values: Sequence[object]) -> str:
+    """Return values in words, as in "'drop', 'mark' or None"."""
+    *others, last = map(repr, values)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 flag: Final = one_of(True, False)  # "no" would count as true
@@ -61,15 +64,15 @@ flag: Final = one_of(True, False)  # "no" would count as true
 
 def whole(at_least: int, at_most: float = math.inf) -> Check:
     """Make a check for a whole number within bounds."""
-    allowed = f"a whole number from {at_least:,}" + (
-        f" to {at_most:,}" if at_most < math.inf else ""
-    )
+    if at_most < math.inf:
+        allowed = f"a whole number from {at_least:,} to {at_most:,}"
+    else:
+        allowed = f"a whole number, at least {at_least:,}"
 
     def check(name: str, value: Any) -> int:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if (
-            not is_number or not at_least <= value <= at_most or value % 1
-        ):  # infinity has no remainder that is 0
+        # Infinity has no remainder that is 0.
+        if not is_number or not at_least <= value <= at_most or value % 1:
             raise refused(name, value, allowed)
         return int(value)
 
@@ -77,7 +80,7 @@ def whole(at_least: int, at_most: float = math.inf) -> Check:
 
 
 def number(allowed: str, accept: Callable[[float], bool]) -> Check:
-    """Make a check for a number that `accept` is true of."""
+    """Make a check for a number that `accept` accepts."""
 
     def check(name: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not accept(value):
@@ -88,12 +91,12 @@ def number(allowed: str, accept: Callable[[float], bool]) -> Check:
 
 
 def optional(check: Check) -> Check:
-    """Make a check that lets None pass, too."""
+    """Make a check that also accepts None."""
     return lambda name, value: None if value is None else check(name, value)
 
 
 def secret(name: str, value: object) -> bytes | None:
-    """Check for a key, and return its bytes: none of them for 0."""
+    """Check for a key, and return its bytes, which are empty for 0."""
     if value is None or (
         isinstance(value, bytes) and (not value or KEY_BYTES <= len(value) <= LONGEST_KEY)
     ):
@@ -108,23 +111,23 @@ def secret(name: str, value: object) -> bytes | None:
 def namespace(name: str, value: object) -> str:
     """Check for a name that can be part of a key."""
     if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]{1,100}", value, re.ASCII):
-        raise refused(name, value, "1 to 100 letters, digits and the signs . _ : -")
+        raise refused(name, value, "1 to 100 letters, digits and the characters . _ : -")
     return value
 
 
 def ttl_seconds(name: str, value: object) -> int | None:
     """Return the seconds of a time to live: a number of seconds, or "90m", "12h", "30d", "8w"; None
-    means for ever.
+    means forever.
     """
     if value is None or value == "":
         return None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", str(value))
     seconds = float(match[1]) * _TTL_UNITS[match[2] or "s"] if match else 0
     if not 1 <= seconds <= _LONGEST_TTL:
-        units = f"one of the units {', '.join(_TTL_UNITS)}, as in '30d'"
+        units = f"one of the units {', '.join(_TTL_UNITS)}, such as '30d'"
         raise refused(
             name,
             value,
-            f"a number of seconds from 1, or a number with {units}, and at most 100 years",
+            f"a number of seconds, or a number with {units}, from 1 second to 100 years",
         )
     return int(seconds)

@@ -34,6 +34,7 @@ from crawldedup.commands.command import (
     run_command,
 )
 from crawldedup.demo import DEMO
+from crawldedup.errors import MissingDependencyError
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of
 from crawldedup.passwords import without_passwords
@@ -46,7 +47,7 @@ _FIELDS: Final[Arguments] = {
     "--html-field": argument("field of a feed with HTML (default: html or text)", "FIELD"),
     "--text-field": argument("field of a feed with plain text", "FIELD"),
     "--title-field": argument(
-        "field of a feed with what a plain text is called (default: title)",
+        "field of a feed with the title of a plain text (default: title)",
         "FIELD",
         default="title",
     ),
@@ -61,17 +62,15 @@ _WORKERS: Final[Arguments] = {
 }
 _SOURCES: Final = (
     "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, "
-    "or - for standard input, which is one page or JSON lines"
+    "or - for standard input (one page or JSON lines)"
 )
 _PAGES: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **_FIELDS}
 _ONE_PAGE: Final = "file, URL, or - for standard input"
 _PAGES_OR_ONE: Final = _PAGES | {
-    "--url": argument("URL of the one page that is given (default: its own)", "URL")
+    "--url": argument("URL of the page, if there is only one (default: its own)", "URL")
 }
 _DETAIL: Final = {
-    "--detail": argument(
-        "show the numbers behind it: costs, probes and the search", action="store_true"
-    )
+    "--detail": argument("also show costs, probes and the search", action="store_true")
 }
 _INDEX: Final = (*INDEX_OPTIONS, *PROFILE_OPTIONS)
 _COMPARING: Final = ("similarity", "recall", *PROFILE_OPTIONS)
@@ -80,22 +79,26 @@ _CHECKING: Final = (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS)
 _COMPARED: Final[Arguments] = {
     "pages": argument(_ONE_PAGE, "PAGE", nargs=2),
     "--urls": argument(
-        "URLs of the two pages: on one site, their marks count (default: their own)",
+        "URLs of the two pages; their marks count if both are on one site (default: their own)",
         "URL",
         nargs=2,
     ),
     "--store": argument(
-        "decide as this index does, by its key (default: as ten indexes do)", "STORE"
+        "decide as this index would, with its key (default: as ten indexes would)", "STORE"
     ),
     **_DETAIL,
 }
 _SCANNED: Final[Arguments] = {
     **_PAGES,
     "-o --output": argument(
-        "write rows (.jsonl, .csv, also .gz) or a report (.html) into it", "FILE", type=Path
+        "write rows (.jsonl or .csv, also compressed) or a report (.html) to this file",
+        "FILE",
+        type=Path,
     ),
-    "--force": argument("replace the file if it is there", action="store_true"),
-    "--work": argument("keep what was read here (default: beside --output)", "FOLDER", type=Path),
+    "--force": argument("replace the file if it exists", action="store_true"),
+    "--work": argument(
+        ("save what was read in this folder (default: next to --output)"), "FOLDER", type=Path
+    ),
     "--exact": argument(
         "decide by exact similarities, or by estimates, as a crawl does (default: exact)",
         action=BooleanOptionalAction,
@@ -103,12 +106,12 @@ _SCANNED: Final[Arguments] = {
     ),
     **_WORKERS,
     "--keep": argument(
-        "keep of each cluster the first page, or the first of those whose URL names no session, "
-        "campaign, print or mobile view (default: best)",
+        "which page of a cluster to keep: the first one, or the first one whose URL has no "
+        "session, campaign, print or mobile view (default: best)",
         choices=("best", "first"),
         default="best",
     ),
-    "--most": argument("show so many clusters (default: 20)", "N", type=int, default=20),
+    "--most": argument("number of clusters to show (default: 20)", "N", type=int, default=20),
 }
 _FILTERED: Final[Arguments] = {
     "inputs": argument(
@@ -118,23 +121,23 @@ _FILTERED: Final[Arguments] = {
         nargs="+",
     ),
     "-o --output": argument(
-        "write to this file, in the form of what is read (.gz, .bz2, .xz and .zst are packed), or "
-        "- for standard output",
+        "write to this file, in the format of the input (compressed if it ends with .gz, .bz2, "
+        ".xz or .zst), or - for standard output",
         "OUT",
         required=True,
     ),
-    "--dropped": argument("write JSON lines that tell what was left out, and why", "FILE"),
-    "--against": argument("leave out what this index knows, too; nothing is added to it", "STORE"),
+    "--dropped": argument("write JSON lines that say what was left out and why", "FILE"),
+    "--against": argument("also leave out what this index knows; nothing is added to it", "STORE"),
     "--revisit": argument(
         "write a revisit record for each exact copy in a web archive", action="store_true"
     ),
-    "--force": argument("replace files that are there already", action="store_true"),
+    "--force": argument("replace existing files", action="store_true"),
     **_FIELDS,
     **_WORKERS,
 }
 _ADVISED: Final[Arguments] = {
     "sources": REPORT.arguments["sources"],
-    "-o --output": argument("write them into this file, as CRAWLDEDUP_RULES reads it", "FILE"),
+    "-o --output": argument("write the rules to this file, for CRAWLDEDUP_RULES", "FILE"),
     "--crawl": argument("read this crawl (default: the last one)", "NAME"),
     **ADVISE_OPTIONS,
 }
@@ -173,15 +176,16 @@ _RESTORED: Final[Arguments] = {
         "add the pages of these items to this file, for CRAWLDEDUP_APART: later crawls keep them",
         "FILE",
     ),
-    "--force": argument("replace the file if it is there", action="store_true"),
+    "--force": argument("replace the file if it exists", action="store_true"),
     **_FIELDS,
 }
 _DECIDING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
-_FIND: Final = "list the remembered pages that resemble a page; remember nothing"
-_EXPLAIN: Final = "show the verdict that a page would get now, and why; remember nothing"
+_FIND: Final = "list the remembered pages that resemble a page, without remembering it"
+_EXPLAIN: Final = "show the verdict that a page would get now and why, without remembering it"
+_SHELL: Final = {"shell": argument("the shell", choices=("bash", "zsh", "fish"))}
 _FOUND: Final = {
     "page": argument(_ONE_PAGE, "PAGE"),
-    "--url": argument("URL of the page (default: its own)", "URL"),
+    "--url": argument("the URL of the page (default: its own)", "URL"),
 }
 _FORGOTTEN: Final = {
     "urls": argument("a page's URL, as it was crawled", "URL", nargs="+"),
@@ -203,19 +207,21 @@ _COMMANDS: Final[dict[str, Command]] = {
         run="explain_given",
     ),
     "compare": Command(
-        "tell how alike two pages are",
+        "show how similar two pages are, and how they differ",
         _COMPARED,
         ("namespace", *_COMPARING),
         run="compare",
         index=_ALIKE,
     ),
     "scan": Command(
-        "find the clusters of near duplicates within a collection",
+        "find the clusters of near duplicates in a collection",
         _SCANNED,
         ("scope", *_COMPARING),
-        description="Finds the clusters of near duplicates among the pages of files, folders, "
-        "feeds, web archives and URLs, and which page of each is kept. A scan that was stopped "
-        "goes on when the same command is given again.",
+        description=(
+            "Finds the clusters of near duplicates among the pages of files, folders, feeds, web "
+            "archives and URLs, and decides which page of each cluster to keep. To continue a "
+            "scan that was stopped, run the same command again."
+        ),
         module="crawldedup.scan.run",
         run="scan",
         index=_ALIKE,
@@ -224,9 +230,11 @@ _COMMANDS: Final[dict[str, Command]] = {
         "write a feed or web archive again, without the copies in it",
         _FILTERED,
         ("namespace", "scope", *_COMPARING),
-        description="Writes every item that is no copy of an earlier one, in order and unchanged. "
-        "An item whose page cannot be compared is kept. Files get their names when they are "
-        "complete.",
+        description=(
+            "Writes every item that is not a copy of an earlier one, in order and unchanged. An "
+            "item is also kept if its page cannot be compared. Files get their final names when "
+            "they are complete."
+        ),
         module="crawldedup.scan.filtering",
         run="filter_items",
         index={"key": 0},
@@ -238,14 +246,17 @@ _COMMANDS: Final[dict[str, Command]] = {
         run="forget_given",
     ),
     "clear": Command(
-        "remove every page of a namespace, whatever made it", _YES, INDEX_OPTIONS, run="clear"
+        "remove all pages of a namespace, no matter which options or version made it",
+        _YES,
+        INDEX_OPTIONS,
+        run="clear",
     ),
     "info": Command("show the figures of an index", {}, _INDEX, run="info"),
     "serve": SERVE,
     "report": REPORT,
     "changes": CHANGES,
     "advise": Command(
-        "tell which downloads a crawl can save, by rules for its URLs",
+        "find out which downloads a crawl can save, with rules for its URLs",
         _ADVISED,
         module="crawldedup.report.advise",
         run="advise",
@@ -262,12 +273,20 @@ _COMMANDS: Final[dict[str, Command]] = {
         index=None,
     ),
     "bench": BENCH,
+    "completion": Command(
+        "print the script that completes commands and options in a shell",
+        _SHELL,
+        description="Prints a script for bash, zsh or fish that completes commands and options.",
+        module="crawldedup.cli",
+        run="complete",
+        index=None,
+    ),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit status as `run_command` does."""
-    # A program that starts this one may have closed them.
+    # The program that started this one may have closed them.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - as long as the process runs
@@ -321,6 +340,22 @@ def parser() -> argparse.ArgumentParser:
     return root
 
 
+def complete(given: argparse.Namespace, output: Output) -> None:
+    """Print the script that completes commands in a shell. Raises MissingDependencyError."""
+    try:
+        import shtab
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{error}; `crawldedup completion` needs: pip install shtab"
+        ) from error
+    script = shtab.complete(parser(), given.shell)
+    if output.as_json:
+        output.show({"shell": given.shell, "script": script})
+    else:
+        # Rich would replace tabs.
+        print(script, file=output.out.file)
+
+
 def _add_option(
     subparser: argparse.ArgumentParser,
     option: Option,
@@ -328,13 +363,13 @@ def _add_option(
     *,
     is_inherited: bool,
 ) -> None:
-    # As argparse and most programs write help.
+    # Written as in argparse and most other programs.
     help_text = option.help[0].lower() + option.help[1:].removesuffix(".")
     default = shown = defaults.get(option.name, option.default)
     if option.name == "store":
-        # Not the value: the environment's may hold a password.
+        # The help doesn't show the value, because the variable may contain a password.
         default = None
-        shown = f"the environment's {STORE_VARIABLE}, else {DEFAULT_STORE}"
+        shown = f"the variable {STORE_VARIABLE}, or else {DEFAULT_STORE}"
     if is_inherited:
         default = argparse.SUPPRESS  # A value that is there was given.
         shown = "the index's"

@@ -42,7 +42,7 @@ OnUnreadable = Callable[["Page", PageError], None]
 
 
 class ServiceError(CrawlDedupError):
-    """Raised when the service refuses a request for another reason than its page or its store.
+    """Raised when the service refuses a request for a reason other than its page or its store.
 
     Attributes:
         status: The status of the HTTP answer: for example, 401 without the right token.
@@ -59,7 +59,7 @@ class TryAgainError(errors.StoreUnavailableError):
     """Raised when the service or its store cannot answer now.
 
     Attributes:
-        retry_after: In how many seconds to ask again.
+        retry_after: The number of seconds after which to ask again.
     """
 
     retry_after = 1.0
@@ -67,7 +67,7 @@ class TryAgainError(errors.StoreUnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class _Request(Generic[T]):
-    """A call of the service: its path, its body, and how to read what is answered."""
+    """A call to the service: its path, its body, and how to read the answer."""
 
     path: str
     read: Callable[[Any], T]
@@ -125,10 +125,12 @@ _INFO_REQUEST: Final[_Request[dict[str, Any]]] = _Request("/v1/info", dict)
 
 
 def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
-    """Return what an answer means. Raises the error that it stands for."""
+    """Return the value in an answer, or raise the error that it stands for."""
     # An answer that isn't a problem usually comes from a proxy.
     problem: Any = {
-        "detail": f"the service answered with status {answer.status_code} and no problem of its own"
+        "detail": (
+            f"the service answered with status {answer.status_code} without saying what is wrong"
+        )
     }
     with suppress(ValueError, KeyError, TypeError):
         value = json.loads(answer.content)
@@ -155,7 +157,7 @@ def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
 
 
 def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
-    """Return what the answers about many pages mean."""
+    """Return the values in an answer about many pages."""
     return [
         _error_of(answer["problem"]) if "problem" in answer else wire.from_plain(Verdict, answer)
         for answer in answers
@@ -232,7 +234,9 @@ class _Common:
         return self._http.request("POST", request.path, content=json.dumps(request.body))
 
     def _pause(self, error: Exception, begun: float) -> float:
-        """Return in how many seconds to ask again. Raises TryAgainError if patience ends before."""
+        """Return after how many seconds to ask again. Raises TryAgainError if patience runs out
+        before that.
+        """
         failure = error
         if not isinstance(failure, TryAgainError):
             failure = TryAgainError(f"the service does not answer: {error}")
@@ -245,18 +249,19 @@ class _Common:
 
 
 class Client(_Common, AbstractContextManager["Client"]):
-    """Asks a service that `crawldedup serve` runs, with the calls of `Deduplicator`.
+    """Asks a service that `crawldedup serve` runs, with the methods of `Deduplicator`.
 
     The methods raise the errors of `Deduplicator`, and ServiceError for other refusals. If the
-    answer about a page is lost, the service knows the page by then, so that the verdict of a second
+    answer about a page is lost, the service knows the page by then, so the verdict of a second
     request is `revisit`. Threads may share an instance.
 
     Args:
         url: The address of the service.
-        token: The token of the service, if it wants one.
+        token: The token of the service, if it needs one.
         timeout_seconds: The most seconds to wait for an answer.
         patience_seconds: For how many seconds to ask again while the service is busy, stopping or
-            without its store. After that, StoreUnavailableError is raised; with 0, at once.
+            without its store. After that, StoreUnavailableError is raised. With 0, it's raised at
+            once.
 
     Example:
         .. code-block:: python
@@ -292,17 +297,17 @@ class Client(_Common, AbstractContextManager["Client"]):
         batch: int = BATCH,
         on_unreadable: OnUnreadable | None = None,
     ) -> Iterator[Verdict]:
-        """Decide about many pages in their order. See `Deduplicator.check_many`.
+        """Decide about many pages in order. See `Deduplicator.check_many`.
 
         Args:
             pages: The pages.
-            batch: The most pages of one request.
+            batch: The maximum number of pages in a request.
             on_unreadable: Called with each page that cannot be read, and with its error. Without
                 it, the error is raised.
 
         Raises:
             CrawlDedupError: The first page that gets no verdict ends the iteration. If its check
-                failed only for now, it is sent again for `patience_seconds` before.
+                only failed temporarily, it's first sent again for `patience_seconds`.
         """
         for sent in _batches(pages, batch):
             results = self._ask(_batch_request(sent))
@@ -325,7 +330,7 @@ class Client(_Common, AbstractContextManager["Client"]):
         return self._ask(_explain_request(url, page))
 
     def compare(self, first: Page, second: Page) -> Comparison:
-        """Compare two pages, as a crawl would that has seen the first one alone.
+        """Compare two pages the way a crawl would that has only seen the first one.
 
         The options of the index apply. See `crawldedup.compare`.
         """
@@ -355,7 +360,7 @@ class Client(_Common, AbstractContextManager["Client"]):
 
 
 class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
-    """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments."""
+    """Asks a service from asyncio, with the methods and arguments of `Client`, awaited."""
 
     _transport = httpx.AsyncClient
 
@@ -381,7 +386,7 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
         batch: int = BATCH,
         on_unreadable: OnUnreadable | None = None,
     ) -> AsyncIterator[Verdict]:
-        """Decide about many pages in their order, up to `batch` of them in one request.
+        """Decide about many pages in order, up to `batch` of them in a request.
 
         See `Client.check_many`.
         """
@@ -409,7 +414,7 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
     async def forget(
         self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
     ) -> int:
-        """Remove a page, or all pages with one text. See `Client.forget`."""
+        """Remove a page, or all pages with the same text. See `Client.forget`."""
         return await self._ask(_forget_request(page, identity, scope_key))
 
     async def info(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Recognize duplicates in a crawl of crawl4ai: results come with their verdicts, or without the
+"""Recognize duplicates in a crawl4ai crawl: results come with verdicts, or without the
 duplicates.
 """
 
@@ -12,8 +12,8 @@ from crawldedup.aio import asynchronous
 class DedupResults(CrawlDeduplicator):
     """Marks the duplicates among results, or with `action="drop"` leaves them out.
 
-    The verdict is in `result.metadata["crawldedup"]`. What cannot be judged, such as a page that
-    failed, passes.
+    The verdict is in `result.metadata["crawldedup"]`. Results that can't be judged, such as failed
+    pages, pass.
 
     Example:
         async with DedupResults("sqlite:///seen.sqlite") as dedup, AsyncWebCrawler() as crawler:
@@ -26,7 +26,7 @@ class DedupResults(CrawlDeduplicator):
     async def marked(self, results: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
         """Yield the results of `arun`, `arun_many` or a deep crawl with their verdicts.
 
-        A page counts as delivered when the next one is asked for.
+        A page counts as delivered once the next one is requested.
         """
         async for result in asynchronous(results):
             await self.mark(result)
@@ -36,7 +36,7 @@ class DedupResults(CrawlDeduplicator):
             self.dedup.deliver(result.redirected_url or result.url)
 
     def watch(self, strategy: Any) -> Any:
-        """Let a strategy of deep crawls mark each result before its links are taken.
+        """Let a deep crawl strategy mark each result before its links are extracted.
 
         Return the strategy.
 
@@ -56,7 +56,7 @@ class DedupResults(CrawlDeduplicator):
         """Put the verdict into a result, once."""
         result.metadata = result.metadata or {}
         headers = {name.lower(): value for name, value in (result.response_headers or {}).items()}
-        # Data and errors repeat each other. Of a redirect, only its target's status counts.
+        # Data and errors repeat each other. For a redirect, only the status of its target counts.
         is_html = headers.get("content-type", HTML[0]).partition(";")[0].strip().lower() in HTML
         status = getattr(result, "redirected_status_code", None) or result.status_code or 200
         if MARK in result.metadata or not (
@@ -72,7 +72,7 @@ class DedupResults(CrawlDeduplicator):
 
 
 def is_duplicate(result: Any) -> bool:
-    """Return whether a result is a copy, or unchanged with `revisit="drop"`: nothing of it is
-    wanted.
+    """Return whether a result can be ignored, because it's a copy, or unchanged with
+    `revisit="drop"`.
     """
     return bool((result.metadata or {}).get(MARK, {}).get("refused"))

@@ -1,4 +1,4 @@
-"""Recognize duplicates in a crawl of Crawlee: a hook that runs when a page has been loaded, before
+"""Recognize duplicates in a Crawlee crawl, with a hook that runs after a page is loaded and before
 its handler.
 """
 
@@ -13,11 +13,10 @@ from crawldedup.verdict import MainText
 
 
 class DedupHook(CrawlDeduplicator):
-    """Marks the duplicates of a crawl, or with `action="drop"` keeps them from the handler.
+    """Marks the duplicates of a crawl, or hides them from the handler with `action="drop"`.
 
-    The verdict is in `context.request.user_data["crawldedup"]`. A dropped page is done for the
-    crawler, and its links are not followed. Crawlers that read HTTP answers, and those with a
-    browser, take the hook alike.
+    The verdict is in `context.request.user_data["crawldedup"]`. The crawler is done with a dropped
+    page, and doesn't follow its links. The hook works with HTTP crawlers as well as with browsers.
 
     Example:
         async with DedupHook("sqlite:///seen.sqlite") as dedup:
@@ -35,12 +34,13 @@ class DedupHook(CrawlDeduplicator):
 
     def __init__(self, store: str = "memory://", *, action: str = "mark", **options: Any) -> None:
         super().__init__(store, action=action, **options)
-        self._texts: dict[str, MainText] = {}  # Of the pages whose handlers run, by request.
+        # The main texts of pages whose handlers are running, by request.
+        self._texts: dict[str, MainText] = {}
 
     async def __call__(self, context: Any) -> None:
         """Judge the page of a context.
 
-        Raises ContextPipelineInterruptedError for one that is dropped.
+        Raises ContextPipelineInterruptedError if the page is dropped.
         """
         request, response = (
             context.request,
@@ -57,7 +57,7 @@ class DedupHook(CrawlDeduplicator):
             or declared.partition(";")[0].strip().lower() not in HTML
         ):
             return
-        # What a browser shows has no encoding.
+        # The content of a browser has no encoding.
         encoding = None if hasattr(context, "page") else label_in_type(declared)
         html = await (context.page.content() if hasattr(context, "page") else response.read())
         url, links = request.loaded_url or request.url, headers.get("link", "")
@@ -79,19 +79,21 @@ class DedupHook(CrawlDeduplicator):
     def text_of(self, context: Any) -> MainText | None:
         """Return the main text and the name of the page of a context, while its handler runs.
 
-        None without the option `text`, and for a page that could not be judged.
+        None without the option `text`, or if the page couldn't be judged.
         """
         return self._texts.get(context.request.unique_key)
 
 
 def is_duplicate(context: Any) -> bool:
-    """Return whether the page of a context is a copy, or unchanged with `revisit="drop"`: nothing
-    of it is wanted.
+    """Return whether the page of a context can be ignored, because it's a copy, or unchanged with
+    `revisit="drop"`.
     """
     return bool(context.request.user_data.get(MARK, {}).get("refused"))
 
 
 def _main_of(mark: dict[str, Any]) -> MainText | None:
-    """Take the main text out of a verdict: a queue writes what its requests carry to the disk."""
+    """Remove the main text from a verdict, because a queue writes the data of its requests
+    to disk.
+    """
     text, name = mark.pop("text", None), mark.pop("name", None)
     return None if text is None else MainText(text, name)

@@ -1,7 +1,7 @@
 """`Deduplicator`: the public face of an index, for programs that wait for its answers.
 
-The way of a page is in `crawldedup.index.judging`, and the life of an index in
-`crawldedup.index.lifetime`.
+`crawldedup.index.judging` has the steps from a page to its verdict, and `crawldedup.index.lifetime`
+opens and closes an index.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,9 @@ from crawldedup.stores.contract import CrawlSession, PageName, StoreInfo
 from crawldedup.verdict import CheckedText, Match, Verdict
 
 _MOST_SEARCHES: Final = 10_000
-"""The most searches for the pages to forget with one text: others may add such pages meanwhile."""
+"""The maximum number of searches for pages to forget that share a text. Others may add such pages
+in the meantime.
+"""
 
 OnUnreadable = Callable[[Page, PageError], None]
 
@@ -145,7 +147,7 @@ class Deduplicator:
             self._judge.judge(jobs)
             for job in jobs:
                 result = job.result
-                # A caller that takes the verdicts slowly is at work, too.
+                # A caller that takes its time with the verdicts is still alive.
                 self._index.try_heartbeat_if_due()
                 if isinstance(result, PageError) and on_unreadable is not None:
                     on_unreadable(job.page, result)
@@ -214,7 +216,7 @@ class Deduplicator:
             scope_key: The scope key that the page was checked with.
 
         Returns:
-            How many pages were removed.
+            The number of pages that were removed.
         """
         if not isinstance(page, Fingerprint):
             name = self._name(PageId(page, identity, scope_key))
@@ -242,7 +244,7 @@ class Deduplicator:
     def text_of(
         self, url: str, *, identity: str | None = None, scope_key: str | None = None
     ) -> str | None:
-        """Return the text of a remembered page, which the option `keep_texts` keeps.
+        """Return the stored text of a remembered page. The option `keep_texts` stores it.
 
         Args:
             url: The URL that the page was checked with.
@@ -250,7 +252,7 @@ class Deduplicator:
             scope_key: The scope key that the page was checked with.
 
         Returns:
-            The text, or None if none is kept.
+            The text, or None if none is stored.
         """
         name = self._name(PageId(url, identity, scope_key))
         return unpacked_text(self._index.packed_text(name))
@@ -262,7 +264,7 @@ class Deduplicator:
     def deliver(
         self, url: str, *, identity: str | None = None, scope_key: str | None = None
     ) -> None:
-        """Note that a page was delivered, which was checked with `delivered=False`.
+        """Note that a page that was checked with `delivered=False` has been delivered.
 
         The store is told with the next check, `heartbeat` or `close`. Takes the same as `text_of`.
         """
@@ -270,14 +272,16 @@ class Deduplicator:
 
     @property
     def pages(self) -> int:
-        """About how many pages the index held when it was last asked; 0 before."""
+        """The approximate number of pages that the index had when it was last asked; 0
+        before that.
+        """
         return self._index.pages
 
     @property
     def hosts(self) -> HostKnowledge:
-        """What hosts have shown of themselves.
+        """What is known about hosts.
 
-        It knows which lines and marks change by themselves, and which parts of addresses name
+        This covers which lines and marks change by themselves, and which parts of addresses name
         views.
         """
         return self._index.hosts
@@ -292,7 +296,7 @@ class Deduplicator:
 
     @property
     def key(self) -> Key:
-        """The secret of the index, made when the index began.
+        """The secret of the index, which was made when the index began.
 
         Raises:
             StoreError: It cannot be looked up.
@@ -348,7 +352,7 @@ class Deduplicator:
     def clear(self) -> None:
         """Remove all pages and notes of this namespace.
 
-        Crawlers at work continue in the empty index.
+        Crawlers that are running continue with the empty index.
         """
         self._index.clear()
 
@@ -358,29 +362,29 @@ class Deduplicator:
         return self._index.store.info()
 
     def accept_profile(self) -> dict[str, str]:
-        """Use the index that is there, whatever options it was made with.
+        """Use the existing index, no matter which options it was made with.
 
-        For figures of an index and for forgetting pages, which need no text. What is searched for
-        in such an index is not found. No warning is logged if the scope is another one. Call it
-        before anything else.
+        This is for tasks that don't need a text: getting the figures of an index, and forgetting
+        pages. Searches in such an index find nothing. No warning is logged if the scope differs.
+        Call it before anything else.
 
         Returns:
-            The options that differ, each with a line that says how.
+            The options that differ, each with a description of the difference.
 
         Raises:
-            ProfileMismatchError: It was made by a version whose records this one cannot read.
+            ProfileMismatchError: It was made by a version whose records this version can't read.
         """
         return self._index.accept_profile()
 
     def note(self, name: str, text: str | None = None) -> str:
-        """Return a short text that is kept with the index until `clear`.
+        """Return a short text that is stored with the index until `clear`.
 
         Args:
             name: The name of the note.
             text: The text to write first, if there is one.
 
         Returns:
-            The text; "" if there is none.
+            The text, or "" if there is none.
         """
         if text is None:
             self._index.look()

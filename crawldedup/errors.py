@@ -15,8 +15,8 @@ class CrawlDedupError(Exception):
 
     Attributes:
         counter: A short stable word for statistics.
-        is_fatal: True for errors that waiting does not mend. A crawl that meets one ends at its
-            start.
+        is_fatal: True for errors that waiting doesn't fix. A crawl with such an error ends right
+            away.
     """
 
     counter: ClassVar[str] = "internal"
@@ -34,14 +34,14 @@ class ConfigurationError(CrawlDedupError, ValueError):
 
 
 class MissingDependencyError(ConfigurationError):
-    """Raised where an optional package is needed. Install what the message names."""
+    """Raised if an optional package is missing. Install the one that the message names."""
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """Raised for an index made with other options:
+    """Raised for an index that was made with other options.
 
-    `index_profile` is not `own_profile`. The index stays unchanged. The message names the options
-    that have changed.
+    `index_profile` and `own_profile` differ. The index stays unchanged. The message names the
+    options that have changed.
     """
 
     counter = "profile"
@@ -56,16 +56,18 @@ class ProfileMismatchError(CrawlDedupError):
             where: The index.
             index_profile: The profile of the index.
             own_profile: The profile that this program makes.
-            changes: What has changed, in words. Without it, the key has.
+            changes: What has changed, in words. If empty, the key has changed.
         """
         self.index_profile = index_profile
         self.own_profile = own_profile
-        what = "; ".join(changes) or "its secret key is another one: leave `key` out, or give it"
+        what = "; ".join(changes) or (
+            "it has a different secret key: leave out `key`, or give the right one"
+        )
         super().__init__(
-            f"{where} was begun with other settings: {what}. What is in it cannot be compared with "
-            "this program's pages. Use the former settings, or another namespace, or empty this "
-            f"one by `crawldedup clear`. Its profile is {index_profile!r}, and this program's is "
-            f"{own_profile!r}."
+            f"{where} was made with different settings: {what}. Its pages cannot be compared "
+            "with those of this program. Use the previous settings or another namespace, or "
+            f"empty this one with `crawldedup clear`. Its profile is {index_profile!r}, and the "
+            f"profile of this program is {own_profile!r}."
         )
 
 
@@ -83,9 +85,9 @@ class PageError(CrawlDedupError):
 
     Attributes:
         reason: A short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``,
-            ``out_of_memory``, ``binary``, ``empty``, ``broken``, or ``shell`` for a page whose
-            content a script has yet to bring. Files and archives have ``partial`` as well, for what
-            is cut off, and ``encoding``, for a text in another encoding than it says.
+            ``out_of_memory``, ``binary``, ``empty``, ``broken``, or ``shell`` for a page that a
+            script has yet to fill. For files and archives, also ``partial`` if the page is cut off,
+            and ``encoding`` if a text isn't in the encoding that it declares.
     """
 
     counter = "page"
@@ -99,7 +101,7 @@ class PageError(CrawlDedupError):
 
     @classmethod
     def after(cls, error: Exception, what: str) -> Self:
-        """Return the error for a page at which a step failed with another error.
+        """Return the error for a page on which a step failed with another error.
 
         The message names the step.
         """
@@ -108,7 +110,7 @@ class PageError(CrawlDedupError):
 
 
 class WorkerError(CrawlDedupError):
-    """Raised when worker processes died of a page, which is not checked.
+    """Raised when a page has killed worker processes, so it isn't checked.
 
     The call can be repeated.
     """
@@ -119,12 +121,12 @@ class WorkerError(CrawlDedupError):
 class NoWorkerError(WorkerError):
     """Raised when no worker process can be started.
 
-    The message tells why. Repeat the call later.
+    The message says why. Repeat the call later.
     """
 
 
 class UnexpectedReadError(CrawlDedupError):
-    """Raised for a page at which an error of another `kind` was raised.
+    """Raised for a page on which an error of another `kind` was raised.
 
     The message is its traceback, safe to log.
     """
@@ -144,7 +146,7 @@ class StoreError(CrawlDedupError):
 
 
 class KeyMismatchError(StoreError):
-    """Raised for a fingerprint that was made with another key than the index has by now.
+    """Raised for a fingerprint whose key is no longer the key of the index.
 
     Make it again.
     """
@@ -153,7 +155,7 @@ class KeyMismatchError(StoreError):
 
 
 class ForeignStoreError(StoreError):
-    """Raised where the store holds data of another program or version.
+    """Raised if the store contains data of another program or version.
 
     Choose another place or namespace.
     """

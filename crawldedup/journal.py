@@ -1,7 +1,8 @@
-"""The journals of crawls: what became of every response, as JSON lines, a file for each process.
+"""The journals of crawls: JSON lines that say what happened to each response, in one file per
+process.
 
-The first line is a header, the last one tells how the crawl ended. A process that is killed leaves
-all other lines.
+The first line is a header, and the last line says how the crawl ended. If a process is killed, only
+the last line is missing.
 """
 
 import fcntl
@@ -43,7 +44,7 @@ OUTCOMES: Final = {  # what the lines of checked pages call their kinds
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A journal's file, and what its first line says."""
+    """The file of a journal, and the values of its first line."""
 
     crawldedup_journal: Literal[1]
     crawl: str
@@ -65,10 +66,10 @@ class CrawlSummary:
         name: The name of the crawl, unique within its source.
         spider: The name of its spider.
         started: When its first process started, in seconds since 1970 (UTC).
-        processes: The number of processes that wrote a journal, from 1.
-        pages: The number of responses that came, from 0.
-        state: "running", "unfinished" for a crawl that was killed, or the reason why it ended, as
-            "finished".
+        processes: The number of processes that wrote a journal, at least 1.
+        pages: The number of responses.
+        state: "running", "unfinished" for a crawl that was killed, or the reason why it ended, such
+            as "finished".
     """
 
     name: str
@@ -85,8 +86,8 @@ def line_of(record: Mapping[str, Any]) -> bytes:
 
 
 def shown(url: str) -> str:
-    """Return a URL without lone surrogates, cut at `LONGEST_URL`: a cut one ends with a hash of the
-    whole and "…".
+    """Return a URL without lone surrogates, cut off at `LONGEST_URL`. If it's cut off, it ends with
+    a hash of the whole URL and "…".
     """
     if not url.isascii():
         url = url.encode("utf-8", "replace").decode("utf-8")
@@ -105,15 +106,15 @@ def check_journal(name: str, value: object) -> str | bool:
 
 
 def crawl_of(spider: str, started: float) -> str:
-    """Return the name of a crawl that was given none: its spider, and when it started in UTC, to
-    the millisecond.
+    """Return a name for a crawl without one: its spider, and its start in UTC, to the
+    millisecond.
     """
     second = time.strftime("%Y%m%dT%H%M%S", time.gmtime(started))
     return f"{_safe(spider)}-{second}.{int(started * 1000) % 1000:03d}"
 
 
 def name_of_job(job: Path | None, name: str) -> str:
-    """Return the name that the first run of a job had: this one, unless there was a run before."""
+    """Return the name of the first run of a job, which is this one unless there was one before."""
     with suppress(OSError, ValueError):
         if job is not None and (job / NAME_FILE).exists():
             return namespace(NAME_FILE, (job / NAME_FILE).read_text("ascii"))
@@ -123,9 +124,9 @@ def name_of_job(job: Path | None, name: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text whose other characters are replaced.
+    """Return a text in which all other characters are replaced.
 
-    What that changes ends with a hash: names stay different.
+    If anything was replaced, it ends with a hash, so that names stay different.
     """
     safe = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:60]
     return safe if safe == text else f"{safe}-{_hash_of(text, 4)}"
@@ -136,9 +137,9 @@ def _hash_of(text: str, size: int) -> str:
 
 
 class FileJournal:
-    """Writes a journal into a new file, and earlier ones make room.
+    """Writes a journal to a new file, and removes old journals to make room.
 
-    What fails costs lines: `trouble` tells of it.
+    If something fails, lines are lost, and `trouble` says why.
     """
 
     def __init__(self, directory: Path, header: Mapping[str, Any], *, keep: int) -> None:
@@ -164,7 +165,7 @@ class FileJournal:
         """Write a line, if there is room for it."""
         if self._file is not None:
             try:
-                # The end of a line that a full disk has cut begins the next one.
+                # If a full disk has cut off a line, its end begins the next one.
                 os.write(self._file, line)
             except OSError as error:
                 self.trouble = str(error)
@@ -178,13 +179,13 @@ class FileJournal:
 
 
 def _prune(directory: Path, keep: int, *, present: str) -> None:
-    """Remove the oldest crawls beyond so many, the `present` one included.
+    """Remove the oldest crawls above a limit, which includes the `present` one.
 
-    Other files stay, and running crawls.
+    Other files and running crawls stay.
     """
     earlier = _by_crawl(journal for journal in _journals_at(directory) if journal.crawl != present)
     for crawl in [*earlier.values()][max(0, keep - 1) :]:
-        # Other crawls may do the same at the same time, and files may be another user's.
+        # Other crawls may be doing the same, and files may belong to another user.
         with suppress(OSError):
             if not any(_is_written(journal.path) for journal in crawl):
                 for journal in crawl:
@@ -192,7 +193,7 @@ def _prune(directory: Path, keep: int, *, present: str) -> None:
 
 
 def _is_written(path: Path) -> bool:
-    """Return True for a journal whose crawl still runs, told by its lock.
+    """Return True if the crawl of a journal is still running, according to its lock.
 
     Raises OSError if it cannot be opened.
     """
@@ -208,8 +209,9 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
     """Return the journals of the named crawl, or of the last one, in files and folders, in the
     order of their starts.
 
-    Files belong to one crawl, if no folder is given. What is no journal in a folder is left alone.
-    Raises ConfigurationError for a file that is no journal, and where there is none of the crawl.
+    If no folder is given, all files belong to one crawl. In a folder, files that aren't journals
+    are ignored. Raises ConfigurationError for a file that isn't a journal, and if the crawl has
+    none.
     """
     places = [*map(Path, sources)]
     of_crawls = _by_crawl(journal for place in places for journal in _journals_at(place))
@@ -227,7 +229,7 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
             ", ".join(printable(str(name)) for name in named) for named in (places, of_crawls)
         )
         raise ConfigurationError(
-            f"there is no crawl {crawl!r} in {where}; there are: {names}"
+            f"there is no crawl {crawl!r} in {where}; there are only: {names}"
             if names
             else f"there is no journal of a crawl (*.jsonl) in {where}"
         )
@@ -267,7 +269,7 @@ def journals(source: str | Path, crawl: str | None = None) -> list[Path]:
         crawl: The name of the crawl; by default the latest one.
 
     Raises:
-        ConfigurationError: There is no such crawl, or the file is no journal.
+        ConfigurationError: There is no such crawl, or the file isn't a journal.
         OSError: Files cannot be read.
 
     Example:
@@ -285,7 +287,7 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
     """Return the crawls of a directory or file, the latest first.
 
     Raises:
-        ConfigurationError: There is nothing at `source`, or the file is no journal.
+        ConfigurationError: There is nothing at `source`, or the file isn't a journal.
         OSError: Files cannot be read.
 
     Example:
@@ -320,10 +322,10 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
 
 
 def _journals_at(place: Path) -> list[Journal]:
-    """Return the journal in a file, or those in a folder, where other files are left alone."""
+    """Return the journal in a file, or the journals in a folder, where other files are ignored."""
     found = []
     for path in sorted(place.glob("*.jsonl")) if place.is_dir() else [place]:
-        # To open a named pipe would wait for ever.
+        # Opening a named pipe would block forever.
         with suppress(OSError, msgspec.MsgspecError, RecursionError):
             if path.is_file():
                 with path.open("rb") as file:
@@ -332,7 +334,8 @@ def _journals_at(place: Path) -> list[Journal]:
     if not found and not place.is_dir():
         name = printable(str(place))
         raise ConfigurationError(
-            f"{name} is no journal of a crawl: its first line is no header of version {VERSION}"
+            f"{name} is not the journal of a crawl: its first line is not a header of version "
+            f"{VERSION}"
             if place.exists()
             else f"there is no file or folder {name!r} to read journals from"
         )
@@ -340,11 +343,11 @@ def _journals_at(place: Path) -> list[Journal]:
 
 
 def _by_crawl(found: Iterable[Journal]) -> dict[str, list[Journal]]:
-    """Return the journals of each crawl in the order of their starts, the crawl that started last
-    first.
+    """Return the journals of each crawl in the order of their starts. The latest crawl
+    comes first.
     """
     of_crawls: dict[str, list[Journal]] = {}
     for journal in sorted(found, key=lambda journal: journal.started):
-        # The last journal of a crawl tells its place.
+        # The last journal of a crawl determines its position.
         of_crawls[journal.crawl] = [*of_crawls.pop(journal.crawl, ()), journal]
     return dict(reversed(of_crawls.items()))

@@ -1,9 +1,8 @@
-"""Measure what is found among pages of one's own, by the default and by the methods of the
-literature.
+"""Measure what crawldedup and methods from the literature find among your own pages.
 
-`crawldedup bench PAGES` shows the pages to each method in their order. A method remembers those
-that it does not flag. The truth is the exact Jaccard similarity of the word 3-shingles of every
-page with those kept before it.
+`crawldedup bench PAGES` gives the pages to each method in order. A method remembers the pages that
+it doesn't flag. The result is compared with the exact Jaccard similarity, by word 3-shingles, of
+every page to the pages kept before it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from crawldedup.literature.bench import Truth
 
 DEFAULT: Final = "crawldedup"
-# A flagged page is false if its best similarity lies more than this below the wanted one.
+# A flagged page is false if its best similarity is more than this below the one that was set.
 TOLERANCE: Final = 0.1
 SLOW: Final = {
     "brute force": 2000
@@ -44,24 +43,24 @@ SLOW: Final = {
 _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
 
 BENCH: Final = Command(
-    "measure what is found among your pages, by the default and by methods of the literature",
+    "measure what crawldedup and methods from the literature find among your pages",
     {
         "source": argument(
             "folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)", "PAGES"
         ),
         "--only": argument(
-            f"measure this method only; repeat it for several (default: {DEFAULT} and all of the "
-            "literature)",
+            f"measure only this method; repeat the option for several (default: {DEFAULT} and "
+            "all methods from the literature)",
             "METHOD",
             action="append",
         ),
-        "--limit": argument("take the first N pages only", "N", type=int),
+        "--limit": argument("use only the first N pages", "N", type=int),
     },
     _OPTIONS,
     # A small corpus would make every search look thorough.
     {"expected_pages": 10_000_000},
-    "Shows pages to each method in their order, and compares what it flags with the exact Jaccard "
-    "similarity of all pairs of pages.",
+    "Gives the pages to each method in order, and compares what it flags with the exact Jaccard "
+    "similarity of all pairs.",
     module=__name__,
     index=None,
 )
@@ -71,8 +70,8 @@ BENCH: Final = Command(
 class Document:
     """A page of a corpus.
 
-    `text` is its main text. `marks` tell it from pages that read alike; None for a text without a
-    title. `links` are the canonical links in its head.
+    `text` is its main text. `marks` tell it apart from pages that read alike; None for a text
+    without a title. `links` are the canonical links in its head.
     """
 
     url: str
@@ -94,8 +93,8 @@ class Corpus:
 
 
 Check = Callable[[Document], str | None]
-"""Returns the URL of an earlier page that a page resembles, "" if the method cannot name it;
-remembers others.
+"""Returns the URL of an earlier page that a page resembles, or "" if the method can't name it.
+Remembers other pages.
 """
 Progress = Callable[
     [int, int | None], object
@@ -106,9 +105,9 @@ Progress = Callable[
 class Outcome:
     """A page, and what a method made of it.
 
-    `exact` is its similarity with `nearest`, the most similar page kept before it that is no
-    sibling; of a page kept apart, the most similar sibling. `original` is the page that the method
-    named, None unless it flagged this one.
+    `exact` is its similarity to `nearest`: the most similar page kept before it that isn't a
+    sibling, or for a page kept apart, the most similar sibling. `original` is the page that the
+    method named, or None if it didn't flag this page.
     """
 
     url: str
@@ -122,11 +121,12 @@ class Trial:
     """What a method found in a corpus, by the best similarity of each page with an earlier one that
     the method kept.
 
-    `missed` reach `similarity` and were not flagged, `false` lie more than `TOLERANCE` below it and
-    were, and `between` counts the flagged ones that lie less below. `recall` is the share of the
-    pages to find that was found, None without any. Pages in `apart` were not flagged, and only a
-    sibling reaches `similarity`. Pages of fewer words than a fingerprint needs count
-    nowhere. `microseconds` are processor time a page, from its text on.
+    Pages in `missed` reach `similarity` but weren't flagged. Pages in `false` were flagged but are
+    more than `TOLERANCE` below it, and `between` counts flagged pages that are less than that below
+    it. `recall` is the share of the pages to find that was found, or None if there are none. Pages
+    in `apart` weren't flagged, and only a sibling reaches `similarity`. Pages with fewer words than
+    a fingerprint needs don't count. `microseconds` is the processor time per page, once its text is
+    there.
     """
 
     method: str
@@ -162,7 +162,7 @@ def run(given: Namespace, output: Output) -> None:
     for name in given.only or known:
         if given.only is None and pages > SLOW.get(name, pages):
             left_out.append(
-                f"{name}: left out above {SLOW[name]:,} pages; --only '{name}' measures it"
+                f"{name}: left out above {SLOW[name]:,} pages; use --only '{name}' to measure it"
             )
             continue
         try:
@@ -181,7 +181,9 @@ def run(given: Namespace, output: Output) -> None:
 
 
 def methods(options: Options) -> dict[str, Callable[[], Check]]:
-    """Return what makes the default, and each method of the literature, by name."""
+    """Return functions that make crawldedup's default and each method from the literature,
+    by name.
+    """
     from crawldedup.literature.bench import METHODS
 
     def of_literature(name: str) -> Check:
@@ -195,7 +197,9 @@ def methods(options: Options) -> dict[str, Callable[[], Check]]:
 
 
 def default_check(options: Options) -> Check:
-    """Return the check of a Deduplicator with these options, on texts that are read already."""
+    """Return the check of a Deduplicator with these options, for texts that have already
+    been read.
+    """
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.reading.reader import PageContent, PageReader
 
@@ -205,7 +209,7 @@ def default_check(options: Options) -> Check:
     def check(document: Document) -> str | None:
         content = PageContent(document.text, document.marks, document.links)
         (fingerprint,) = reader.fingerprints([content])
-        # Every document is a page of its own here, even if two have one canonical URL.
+        # Every document is a separate page here, even if two have the same canonical URL.
         name = canonical_url(document.url)
         identity = document.url if name in seen else None
         seen.add(name)
@@ -226,8 +230,8 @@ def read_corpus(
     """Read the pages of a folder, a feed or a web archive.
 
     The extractor of the options finds the main text of HTML. At most `limit` pages are read.
-    `on_error` and errors are as in `crawldedup.commands.sources.readable_sources`. A source without
-    a readable page is an error as well.
+    `on_error` and errors are as in `crawldedup.commands.sources.readable_sources`. It's also an
+    error if a source has no readable page.
     """
     from crawldedup.commands.items import refuse
     from crawldedup.commands.sources import readable_sources
@@ -255,7 +259,7 @@ def read_corpus(
             documents[page.url] = Document(page.url, content.text, content.marks, content.links)
     if not documents:
         raise ConfigurationError(
-            f"{source!r} holds no page that can be read ({unreadable} without a text)"
+            f"{source!r} contains no page that can be read ({unreadable} without a text)"
         )
     return Corpus(Path(source).name, tuple(documents.values()), unreadable, repeated)
 
@@ -268,9 +272,9 @@ def run_trial(
     similarity: float,
     progress: Progress = lambda *_: None,
 ) -> Trial:
-    """Show a corpus to a method, and compare its answers with the truth.
+    """Give a corpus to a method, and compare its answers with the exact similarities.
 
-    The default alone keeps siblings apart.
+    Only the default keeps siblings apart.
     """
     from crawldedup.literature.bench import KeptPages
 
@@ -285,7 +289,7 @@ def run_trial(
         progress(page + 1, len(documents))
         if truth.groups[page] < 0:
             continue
-        # Time of this process, whatever else the machine does.
+        # The time of this process, no matter what else the machine does.
         started = time.process_time()
         original = check(document)
         seconds.append(time.process_time() - started)
@@ -321,7 +325,7 @@ def run_trial(
 
 
 def siblings_among(documents: Sequence[Document]) -> Callable[[int, int], bool]:
-    """Return what tells whether two documents, by their numbers, are siblings."""
+    """Return a function that says whether two documents, given by number, are siblings."""
     marks = [_marks_of(document) for document in documents]
 
     def are_siblings(page: int, other: int) -> bool:
@@ -360,7 +364,7 @@ def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, 
 def print_trials(
     corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()
 ) -> None:
-    """Print a line for each method: fitted to a terminal, and unbroken in a pipe."""
+    """Print a line for each method, fitted to a terminal, or unbroken in a pipe."""
     if not console.is_terminal:
         console = Console(file=console.file, width=200, highlight=False)
     left_out = {"unreadable": corpus.unreadable, "with the URL of an earlier one": corpus.repeated}
@@ -383,7 +387,7 @@ def print_trials(
             "method", *(Column(heading, justify="right") for heading in headings), box=None
         )
         for trial in trials:
-            # Rounded down: a single miss among thousands is not none.
+            # Rounded down, so that a single miss among thousands shows.
             percent = f"{trial.found * 1000 // trial.to_find / 10:g}" if trial.to_find else ""
             counts = (
                 trial.to_find,
@@ -400,9 +404,9 @@ def print_trials(
             table.add_row(Text(printable(trial.method)), *cells)
         console.print(Text(lines.pop()), table, sep="\n")
         lines.append(
-            f"to find: pages with an earlier page of {wanted:g} that the method kept. false: "
-            f"flagged, and the best kept page is below {below}. kept apart: only a sibling, "
-            f"such as another product, reaches {wanted:g}. us a page: microseconds of the "
-            "processor, from the text on."
+            f"to find: pages with an earlier page of {wanted:g} or more that the method kept. "
+            f"false: flagged, although the best page that was kept is below {below}. kept apart: "
+            f"only a sibling, such as another product, reaches {wanted:g}. us a page: "
+            "microseconds of processor time, once the text is there."
         )
     console.print(Text("\n".join([*lines, *map(printable, notes)])))

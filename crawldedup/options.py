@@ -1,5 +1,5 @@
-"""Declare every option of an index once: the library, Scrapy's settings, command lines and
-reference follow it.
+"""Declare every option of an index once, for the library, Scrapy's settings, command lines and the
+reference.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,21 +31,22 @@ _check_distinguish: Final = checks.one_of("siblings", "numbers", "nothing")
 def _distinguish(name: str, value: object) -> object:
     if value == "products":
         raise ConfigurationError(
-            f"{name} is 'products'; it is called 'siblings' now, and keeps more than products apart"
+            f"{name} is 'products', which is called 'siblings' now and keeps more than products "
+            "apart"
         )
     return _check_distinguish(name, value)
 
 
 def _check_in(module: str, check: str) -> Check:
-    """Return a check of a module that is only imported on first use: options must not wait."""
+    """Return a check from a module that's only imported on first use, so that options load fast."""
     return lambda name, value: getattr(import_module(module), check)(name, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of its owner: "index", "library" (not Scrapy), "crawl" or "items".
+    """One option of its owner: "index", "library" (not in Scrapy), "crawl" or "items".
 
-    A text stands for its `kind`.
+    A text is converted to its `kind`.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Option:
     kind: type
 
     def from_text(self, text: str) -> Any:
-        """Return what a text from a command line or a setting stands for, unchecked."""
+        """Return the value of a text from a command line or a setting, unchecked."""
         if self.kind is bool:
             return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
         try:
@@ -74,7 +75,9 @@ def option(
     kind: type | None = None,
     shown: bool = True,
 ) -> Any:
-    """Declare an option as a field of `Options`. Without a `kind`, it is that of the default."""
+    """Declare an option as a field of `Options`. By default, its `kind` is the type of the
+    default.
+    """
     kind = kind or (str if default is None else type(default))
     return field(
         default=default,
@@ -130,140 +133,142 @@ class Options:
     scope: str = option(
         "global",
         checks.one_of("global", "site", "spider"),
-        "Which pages a page is compared with: all (global), those of its registered domain (site) "
-        "or those of its spider (spider).",
+        "Which pages a page is compared with: all pages (global), pages of the same registered "
+        "domain (site), or pages of the same spider (spider).",
     )
     similarity: float = option(
         0.9,
         check_similarity,
-        "The Jaccard similarity of word 3-shingles from which on a page is a near duplicate.",
+        "The similarity at which a page is a near duplicate: the Jaccard similarity of word "
+        "3-shingles.",
     )
     recall: float = option(
         0.98,
         checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
-        "Of the pages that are exactly as similar as `similarity` says, the share to accept. The "
-        "search misses half as many as this leaves out, and more in very large indexes. A higher "
+        "The share of the pages with exactly this `similarity` that are accepted. The search "
+        "misses half as many pages as this allows for, and more in very large indexes. A higher "
         "share costs more probes.",
         owner="library",
     )
     ttl: float | str | None = option(
         None,
         checks.ttl_seconds,
-        'Forget pages that were not seen for this long, as in "30d" or a number of seconds.',
+        'Forget pages that have not been seen for this long: a text such as "30d", or a number '
+        "of seconds.",
     )
     ttl_refresh: bool = option(
         True,
         checks.flag,
-        "Count the time to live from the last visit; False counts from when the page was added.",
+        "Count the time to live from the last visit. False counts it from when the page was added.",
         owner="library",
     )
     max_pages: int | None = option(
         None,
         checks.optional(checks.whole(1)),
-        "Forget the oldest pages beyond this number.",
+        "The number of pages above which the oldest ones are forgotten.",
         kind=int,
     )
     store_urls: bool = option(
         True,
         checks.flag,
-        "Remember URLs; False keeps 64 bits of each, and verdicts name no original.",
+        "Remember URLs. False keeps only 64 bits of each, so that verdicts do not name an "
+        "original.",
         owner="library",
     )
     extractor: str = option(
         "blocks",
         _check_in("crawldedup.reading.extract", "check_extractor"),
-        "What finds the main text: blocks, trafilatura, text (all that is visible), or the dotted "
-        "path of your own.",
+        "What finds the main text: blocks, trafilatura, text (all visible text), or the dotted "
+        "path of your own extractor.",
     )
     content: Any = option(
         None,
         _check_in("crawldedup.reading.area", "check_areas"),
-        'What to compare of a page: a CSS selector, or JSON such as {"shop.example": {"compare": '
-        '"#product", '
-        '"leave_out": ".offers"}, "*": "main"}.',
+        'Which part of a page to compare: a CSS selector, or JSON such as {"shop.example": '
+        '{"compare": "#product", "leave_out": ".offers"}, "*": "main"}.',
     )
     min_words: int = option(
         MIN_WORDS,
         checks.whole(1, 1000),
-        "A page with fewer words is thin: only its exact copies are duplicates.",
+        "A page with fewer words is thin, and only exact copies of it are duplicates.",
     )
     distinguish: str = option(
         "siblings",
         _distinguish,
-        "Which pages stay apart however alike they read: those of a site whose marks tell "
-        "(siblings), also those with different numbers or main headings (numbers), or none "
-        "(nothing).",
+        "Which pages stay apart no matter how similar they are: pages of one site whose marks "
+        "say so (siblings), also pages with different numbers or main headings (numbers), or "
+        "none (nothing).",
     )
     distinguish_params: Any = option(
         None,
         _check_in("crawldedup.scope", "check_parameters"),
-        "Query parameters whose values keep pages apart, however alike they read. Give names, with "
-        "commas between them "
-        'or in a list, or by host as in {"shop.example": ["img", "color"]}.',
+        "Query parameters whose values keep pages apart, no matter how similar they are. Give "
+        'their names in a list or separated by commas, or by host as in {"shop.example": ["img", '
+        '"color"]}.',
     )
     apart: Any = option(
         None,
         _check_in("crawldedup.apart", "check_apart"),
-        "A file of pages that are compared with no other page, because a person has seen that they "
-        'are no copies: "apart.jl". `crawldedup restore --apart` writes it. In the library, it may '
-        "be a list of URLs instead.",
+        "A file of pages that are not compared with any other page, because a person has seen "
+        'that they are not copies: "apart.jl". `crawldedup restore --apart` writes it. In the '
+        "library, it can also be a list of URLs.",
     )
     ignore_marks: Any = option(
         None,
         _check_in("crawldedup.marks.quiet", "check_ignored_marks"),
-        "Marks that change by themselves, by host, so they keep no pages apart there: "
-        '{"news.example": ["picture"]}. "*" stands for every host. Marks are name, picture, '
-        "player, data, listing, text, links and comments. Contents that differ in these alone are "
-        "dropped.",
+        "Marks that do not keep pages apart, by host, because they change by themselves: "
+        '{"news.example": ["picture"]}. "*" stands for every host. The marks are name, picture, '
+        "player, data, listing, text, links and comments. Pages that differ only in these marks "
+        "are dropped.",
     )
     volatile: bool | str = option(
         "known",
         checks.one_of(True, False, "known"),
-        "Leave out lines of a site whose numbers change with every load. With known, those that "
-        "an index knows are left out. With true, as in crawls, pages that come twice within "
-        "minutes tell of more. With false, none are.",
+        "Leave out lines whose numbers change with every load. With known, the lines that an "
+        "index knows are left out. With true, the default in crawls, more of them are learned "
+        "from pages that come twice within minutes. With false, no lines are left out.",
         kind=bool,
     )
     keep_texts: bool = option(
         False,
         checks.flag,
-        "Keep the text of each remembered page, compressed, so that the verdict of a changed page "
-        "says what changed.",
+        "Store the text of each remembered page, compressed, so that the verdict of a changed "
+        "page can say what changed.",
     )
     paragraphs: float | str | None = option(
         None,
         _paragraphs,
-        "Tell of each page that is new how much of it stands on earlier pages, paragraph by "
-        "paragraph (mark). With a share such as 0.2, a page is a duplicate, too, if less of its "
-        "words is new.",
+        "With mark, the verdict of each new page says how much of it is on earlier pages, "
+        "paragraph by paragraph. With a share such as 0.2, a page is also a duplicate if a "
+        "smaller share of its words is new.",
         kind=float,
     )
     paragraph_ttl: float | str | None = option(
         30 * 86400,
         checks.ttl_seconds,
-        "Forget the paragraphs of a page after this long: a number of seconds, or a text such as "
-        '"30d".',
+        'Forget the paragraphs of a page after this time: a text such as "30d", or a number of '
+        "seconds.",
         owner="library",
         kind=str,
     )
     max_paragraphs: int = option(
         1_000_000,
         checks.whole(1000, 10**10),
-        "Forget the paragraphs of the oldest pages beyond about this number of paragraphs of 80 "
-        "words.",
+        "The approximate number of paragraphs (of 80 words each) above which those of the oldest "
+        "pages are forgotten.",
     )
     expected_pages: int = option(
         0,
         checks.whole(0, 10**12),
-        "Search at once as in an index of this many pages, rather than as in one of the present "
-        "size.",
+        "Search as if the index already had this many pages, instead of going by its present size.",
         owner="library",
     )
     key: int | bytes | None = option(
         None,
         checks.secret,
-        "The secret that keeps others from making pages that collide. None takes the index's own, "
-        "made at random when it begins; 0 is none, for fingerprints that are alike everywhere.",
+        "The secret that keeps others from making pages that collide. With None, the index has "
+        "its own, which is chosen at random when it begins. With 0, there is no key, and "
+        "fingerprints are the same everywhere.",
         owner="library",
         shown=False,
     )
@@ -284,7 +289,7 @@ class Options:
         """Make options from named values.
 
         Raises:
-            ConfigurationError: A name is no option, or a value is not allowed.
+            ConfigurationError: There is no option with that name, or a value isn't allowed.
         """
         names = [declared.name for declared in options_of(cls)]
         if unknown := [name for name in values if name not in names]:

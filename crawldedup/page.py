@@ -1,4 +1,4 @@
-"""A page as users give it."""
+"""A page as users pass it in."""
 
 from dataclasses import dataclass
 from types import NoneType
@@ -41,13 +41,13 @@ _TYPES: Final = {
     "remember": _FLAG,
     "delivered": _FLAG,
 }
-"""The types of the fields of `Page`, but for numbers."""
+"""The types of the fields of `Page`, except for numbers."""
 
 
 class SentPageValues(TypedDict, total=False):
     """The values of a page that a client may send to a service, by keyword.
 
-    `delivered` is not among them: only the process that delivers pages can tell the store.
+    `delivered` isn't among them, because only the process that delivers pages can tell the store.
     """
 
     html: bytes | str | None
@@ -65,14 +65,14 @@ class SentPageValues(TypedDict, total=False):
 
 
 class PageValues(SentPageValues, total=False):
-    """The arguments of `Page` besides the URL, for functions that take them by keyword."""
+    """The arguments of `Page` except for the URL, for functions that take them by keyword."""
 
     delivered: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PageId:
-    """What a page is known by: its URL or another name, within its scope."""
+    """What identifies a page: its URL or another name, within its scope."""
 
     url: str
     identity: str | None = None
@@ -84,11 +84,11 @@ class Page:
     """One page, given as `html`, as `text`, or as a `fingerprint` that was made elsewhere.
 
     Attributes:
-        url: The URL of the page. It may be empty where nothing depends on it.
+        url: The URL of the page. It can be empty if nothing depends on it.
         html: The HTML as it was received. The main text is extracted from it.
         text: The main text, if you have extracted it yourself.
         fingerprint: A fingerprint made with the key and the options of the index.
-        title: What `text` is called. On one site, texts of other titles are other contents.
+        title: The title of `text`. On one site, texts with different titles are different content.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
         identity: The name of the page, by default its canonical URL. A page of the same name is a
             revisit, or a duplicate while another process that is at work has it.
@@ -136,7 +136,7 @@ class Page:
 
     @property
     def id(self) -> PageId:
-        """What the page is known by."""
+        """What identifies the page."""
         return PageId(self.url, self.identity, self.scope_key)
 
     def __post_init__(self) -> None:
@@ -154,7 +154,7 @@ class Page:
                 check_fingerprint(self.fingerprint)
             except (TypeError, ValueError, OverflowError) as error:
                 raise ConfigurationError(
-                    f"the fingerprint of {self.url!r} cannot be one: {error}"
+                    f"the fingerprint of {self.url!r} is not valid: {error}"
                 ) from None
         if (self.html, self.text, self.fingerprint).count(None) != 2:
             raise ConfigurationError(

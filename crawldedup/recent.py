@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeVar
 _LONGEST_NAME: Final = 200
 _DIGEST_BYTES: Final = 32
 _BYTES_OF_ENTRY: Final = 300
-"""About what an entry takes beside its name and its value."""
+"""The approximate size of an entry, apart from its name and its value."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -19,7 +19,7 @@ def put_last(values: dict[K, V], key: K, value: V, most: int) -> None:
         values: The dictionary, oldest value first.
         key: The key of the value. A value that it already has is replaced.
         value: The value.
-        most: The most values that the dictionary may have.
+        most: The maximum number of values.
     """
     values.pop(key, None)
     values[key] = value
@@ -29,11 +29,11 @@ def put_last(values: dict[K, V], key: K, value: V, most: int) -> None:
 
 
 class RecentBytes(Generic[V]):
-    """The most recent values by their names, in bounds that hold whatever the values are.
+    """The most recent values by name, within limits that hold no matter what the values are.
 
     Args:
-        most: The most values.
-        most_bytes: About the most bytes that they may take together.
+        most: The maximum number of values.
+        most_bytes: The approximate number of bytes that they can take together.
     """
 
     def __init__(self, most: int, most_bytes: int) -> None:
@@ -56,7 +56,7 @@ class RecentBytes(Generic[V]):
         Args:
             name: The name of the value. A value that it already has is replaced.
             value: The value.
-            size: About the bytes that the value takes.
+            size: The approximate number of bytes that the value takes.
         """
         self._remove(name)
         size += _BYTES_OF_ENTRY + len(name)
@@ -72,7 +72,9 @@ class RecentBytes(Generic[V]):
 
 
 def shortened(name: str) -> str:
-    """Return a name to keep: a long one is its digest, of which nobody can make a second one."""
+    """Return a name to store. A long name is replaced with its digest, for which nobody can find a
+    second name.
+    """
     if len(name) <= _LONGEST_NAME:
         return name
     digest = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES)

@@ -1,10 +1,10 @@
 """Which pages may be compared: sites, parameters that keep pages apart, and the keys of pages.
 
-A scope keeps the pages of different sites or spiders apart within one index. The values of the
-parameters that a user names do the same. A scope acts as a salt: constants are XORed into all bits
-that identify a page, so that pages of different scopes look unrelated, while the distances between
-pages of the same scope stay as they are. Stores know nothing about scopes; they only need to know
-which pages can meet at all (`Query.shard_key`).
+A scope keeps the pages of different sites or spiders apart within one index, and so do the values
+of parameters that a user names. A scope acts as a salt: constants are XORed into all bits that
+identify a page, so that pages of different scopes look unrelated, while the distances between pages
+of the same scope stay as they are. Stores know nothing about scopes; they only need to know which
+pages can meet at all (`Query.shard_key`).
 """
 
 import re
@@ -158,7 +158,7 @@ def _ascii_name(name: str) -> str:
     if len(name) > _LONGEST_HOST:
         return name
     try:
-        # As in browsers: ß stays a letter of its own, and capitals and wide letters do not.
+        # As in browsers, ß stays a separate letter, while capitals and wide letters don't.
         return idna.encode(name, uts46=True).decode()
     except UnicodeError:
         pass
@@ -170,10 +170,10 @@ def _ascii_name(name: str) -> str:
 
 
 class Folder(NamedTuple):
-    """Where a page stands on its host: the first two folders of its path.
+    """Where a page is on its host: the first two folders of its path.
 
-    On a host that many share, they name a user, or a user and a project. Behind a folder such as
-    users/, the next one belongs to it, however deep it stands.
+    On a host that many share, they name a user, or a user and a project. After a folder such as
+    users/, the next one is part of it, no matter how deep it is.
     """
 
     host: str
@@ -181,7 +181,8 @@ class Folder(NamedTuple):
 
     @property
     def undated(self) -> str:
-        """The path with 0 in place of a year and a month: an archive's folders are of one kind.
+        """The path with 0 instead of a year and a month, because the folders of an archive are of
+        one kind.
 
         What names a user stays as it is.
         """
@@ -209,12 +210,12 @@ class Folder(NamedTuple):
 
     @property
     def is_shared(self) -> bool:
-        """Whether it seems that the host has pages of many users, who may distrust each other."""
+        """Whether the host seems to have pages of many users, who may not trust each other."""
         return _end_of_users(self.path) > 0 or is_shared_host(self.host)
 
     @property
     def is_common(self) -> bool:
-        """Whether pages of many users stand here side by side, without a folder for each."""
+        """Whether pages of many users are side by side here, without a folder for each user."""
         if not self.path:
             return is_shared_host(self.host)
         outer, _, last = self.path.rpartition("/")
@@ -230,15 +231,15 @@ class Folder(NamedTuple):
         return users, self.path[len(users) :]
 
 
-# The folders where a line was seen are looked at for each page of their host.
+# The folders in which a line was seen are read for each page of their host.
 @lru_cache(maxsize=1024)
 def _end_of_users(path: str) -> int:
-    """Return how many names of a path it takes to name a user; 0 if none does."""
+    """Return how many parts of a path it takes to name a user; 0 if none of them does."""
     end = 0
     for place, name in enumerate(path.split("/")[:_DEEPEST]):
         if end and place >= end:
             break
-        # Behind home/users, it is the third name that belongs to somebody.
+        # After home/users, the third name belongs to somebody.
         folder = _USERS_FOLDER if place < _SHALLOW else _DEEP_USERS_FOLDER
         plain = unquote(name)
         if folder.match(plain):
@@ -247,7 +248,7 @@ def _end_of_users(path: str) -> int:
 
 
 def folder_of(url: str) -> Folder:
-    """Return where a page stands on its host; two empty texts for a broken URL."""
+    """Return where a page is on its host, or two empty texts for a broken URL."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -257,7 +258,7 @@ def folder_of(url: str) -> Folder:
 
 
 def folder_at(host: str, path: str) -> Folder:
-    """Return where the page with a path stands on its host."""
+    """Return where the page with this path is on its host."""
     # Notes are written in UTF-8, which has no surrogates.
     host, path = (part.encode("utf-8", "backslashreplace").decode() for part in (host, path))
     path_of_names = path.strip("/")
@@ -271,7 +272,7 @@ def folder_at(host: str, path: str) -> Folder:
 
 @lru_cache(maxsize=4096)
 def is_shared_host(host: str) -> bool:
-    """Return whether a host is known to have pages of many users below one name.
+    """Return whether a host is known to have pages of many users under one name.
 
     Args:
         host: The host, in lower case; its port does not matter.
@@ -345,13 +346,13 @@ def values_at(by_host: Mapping[str, Sequence[str]], hostname: str) -> set[str]:
 def kept_apart(
     parameters: Parameters | None, url: str, apart: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """Return what a user has named that keeps a page apart from others.
+    """Return what keeps a page apart from others because a user has named it.
 
     Args:
         parameters: The names of parameters that keep pages with other values apart, if there are
             any.
         url: The URL of the page.
-        apart: The normal forms of the URLs of pages that are compared with no other page.
+        apart: The normal forms of the URLs of pages that aren't compared with any other page.
 
     Returns:
         The URL of a page that is told apart from all others; or a text for each of the parameters,
@@ -372,7 +373,7 @@ def kept_apart(
 
 
 def named_difference(first: Sequence[str], second: Sequence[str]) -> str:
-    """Return in words how what `kept_apart` returns of two pages differs."""
+    """Return in words how the results of `kept_apart` differ for two pages."""
     if any(text.startswith(_TOLD_APART) for text in (*first, *second)):
         return "a person has told them apart (the option `apart`)"
     return f"{', '.join(first) or 'no parameter'} and {', '.join(second) or 'no parameter'}"

@@ -127,7 +127,7 @@ def _shortest_spelling(url: str) -> _Spelling:
 
 
 def _in_headers(headers: Iterable[str]) -> Iterator[str]:
-    """Yield the canonical URLs in Link headers."""
+    """Yield the canonical URLs from Link headers."""
     for header in headers:
         for link in _LINK.finditer(header[:_MAX_HEADER]):
             parameters: dict[str, str] = {}
@@ -141,7 +141,7 @@ def _in_headers(headers: Iterable[str]) -> Iterator[str]:
 
 
 def _joined(base: str, link: str) -> str:
-    """Return `link` relative to `base`, or "" if that is very long or no http(s) URL."""
+    """Return `link` relative to `base`, or "" if that's very long or not an http(s) URL."""
     try:
         url = urljoin(base, link.strip())
         parts = urlsplit(url)

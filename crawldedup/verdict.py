@@ -13,7 +13,7 @@ from crawldedup.text import printable
 
 
 class Kind(StrEnum):
-    """Tells what a page is, compared with the pages seen before it."""
+    """What a page is, compared with the pages seen before it."""
 
     NEW = "new"  #: The page resembles none that is remembered.
     #: The page resembles a remembered page, from the wanted similarity on.
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 class ParagraphKind(StrEnum):
-    """Tells what a paragraph is, compared with those of earlier pages."""
+    """What a paragraph is, compared with the paragraphs of earlier pages."""
 
     NEW = "new"  #: Less than half of the words are known.
     KNOWN = "known"  #: One earlier page holds half of the words or more.
@@ -35,7 +35,7 @@ class ParagraphKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownParagraph:
-    """Describes a paragraph of a page: lines of at least 80 words, unless the page has fewer."""
+    """A paragraph of a page: lines with at least 80 words, unless the page has fewer."""
 
     excerpt: str  #: The beginning of the paragraph.
     words: int  #: The number of its words.
@@ -47,7 +47,7 @@ class KnownParagraph:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Tells how much of a page stands on earlier pages, in words of its paragraphs."""
+    """How much of a page is on earlier pages, in words of its paragraphs."""
 
     new_words: int  #: Words that no earlier page holds.
     known_words: int  #: Words that an earlier page holds.
@@ -59,8 +59,8 @@ class Coverage:
 
     @property
     def share_new(self) -> float | None:
-        """Return the share of new words among the new and the known ones, from 0 to 1; None without
-        any.
+        """Return the share of new words among new and known words, from 0 to 1; None if there are
+        none.
         """
         words = self.new_words + self.known_words
         return self.new_words / words if words else None
@@ -116,7 +116,7 @@ class Verdict:
     coverage: Coverage | None = None
 
     def __bool__(self) -> bool:
-        """Return `is_duplicate`: `if dedup.check(...)` would else hold for every page."""
+        """Return `is_duplicate`. Otherwise, `if dedup.check(...)` would be true for every page."""
         return self.is_duplicate
 
     @property
@@ -126,13 +126,13 @@ class Verdict:
 
     @property
     def is_partial(self) -> bool:
-        """Return True for a page of whose words too few are new; see `Coverage`."""
+        """Return True for a page with too small a share of new words: see `Coverage`."""
         return self.coverage is not None and self.coverage.is_partial
 
     @property
     def is_across_sites(self) -> bool:
-        """Return True for a duplicate of a page on another site; False, too, if the index holds no
-        URLs.
+        """Return True for a duplicate of a page on another site. Always False if the index doesn't
+        store URLs.
         """
         return (
             self.is_duplicate
@@ -143,7 +143,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class MainText:
-    """The main text of a page, and what the page is called."""
+    """The main text and the name of a page."""
 
     text: str  #: The main text. It has the lines, too, whose numbers change with every load.
     name: str | None = None  #: The name of the page, as it is written there.
@@ -151,7 +151,7 @@ class MainText:
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """Holds the verdict on a page with the main text that was read of it anyway.
+    """The verdict on a page, together with the main text that was read for it.
 
     Example:
         >>> from crawldedup import Deduplicator
@@ -177,7 +177,7 @@ class CheckedText:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Describes a remembered page that resembles the page asked about."""
+    """A remembered page that resembles the page that was asked about."""
 
     url: str  #: The URL of the remembered page; empty if the index holds none.
     #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1; 1 for an exact copy.
@@ -193,9 +193,9 @@ class Match:
 
 
 def mark_of_sibling(verdict: Verdict) -> str | None:
-    """Return the kind of mark that kept a page apart from one that reads alike; None if none did.
+    """Return the kind of mark that kept a page apart from one that reads alike, or None.
 
-    It is `rejected_by`, unless that is `similarity` or `crowd`.
+    This is `rejected_by`, unless that's `similarity` or `crowd`.
     """
     return verdict.rejected_by if is_kind(verdict.rejected_by or "") else None
 
@@ -206,10 +206,11 @@ _HARDLY_APART: Final = frozenset({"text", "links"})
 
 
 def is_hardly_apart(verdict: Verdict) -> bool:
-    """Return whether its text or links alone kept a page apart from one that reads alike.
+    """Return whether only its text or links kept a page apart from one that reads alike.
 
-    The addresses of the two are of one form. Such pages may be contents, so they are kept. But
-    walls, traps and calendars look like this, too, so what looks for these counts them as copies.
+    The addresses of the two are of the same form. Since such pages may be content, they are kept.
+    But walls, traps and calendars also look like this, so code that looks for these counts them as
+    copies.
     """
     return verdict.rejected_by in _HARDLY_APART
 
@@ -219,7 +220,7 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
 
     Args:
         verdict: The verdict about the page.
-        unnamed: What stands for an original without a URL.
+        unnamed: The words for an original without a URL.
     """
     original = printable(verdict.original or unnamed)
     if verdict.replaces:
@@ -244,14 +245,14 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
 
 
 def _describe_changes(changes: tuple[str, ...]) -> str:
-    """Return what is new on a changed page: "other data and other text"."""
+    """Return what has changed on a page, as in "other data and other text"."""
     if not changes:
         return _CHANGES["text"]
     return " and ".join([_CHANGES.get(change) or kind_in_words(change) for change in changes])
 
 
 def _describe_sibling(verdict: Verdict, unnamed: str) -> str:
-    """Return what a new page is a sibling of, and what shows it."""
+    """Return which page a new page is a sibling of, and by which mark."""
     mark = mark_of_sibling(verdict)
     if mark is None:
         return ""

@@ -21,14 +21,14 @@ _NUMBERS: Final = ("search", "digest", "key_id")
 
 
 def from_weights(weights: Floats) -> bytes:
-    """Return weights as msgspec is to encode them."""
+    """Return weights in the form that msgspec encodes."""
     return weights.astype("<f4", copy=False).tobytes()
 
 
 def to_weights(_: type, content: Any) -> Floats:
-    """Return the weights that were encoded so, or as Base64 of that.
+    """Return weights from that form, or from Base64 of it.
 
-    Raises ValueError and TypeError for others.
+    Raises ValueError and TypeError for anything else.
     """
     content = base64.b64decode(content, validate=True) if isinstance(content, str) else content
     return np.frombuffer(content, "<f4").astype(np.float32, copy=False)
@@ -37,8 +37,8 @@ def to_weights(_: type, content: Any) -> Floats:
 def plain(value: Any) -> Any:
     """Return a public value as plain values, ready for JSON.
 
-    A dataclass becomes a dict of its attributes and of what follows from them. Of a fingerprint,
-    64-bit numbers are in hexadecimal, bytes and float32 weights in Base64.
+    A dataclass becomes a dict of its attributes and its properties. In a fingerprint, 64-bit
+    numbers are in hexadecimal, and bytes and float32 weights in Base64.
     """
     if value is None or type(value) in (str, int, float, bool):
         return value
@@ -62,9 +62,9 @@ def plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], values: Any) -> T:
-    """Return the value of which `plain` gave these; other keys are ignored.
+    """Return the value that `plain` has turned into these values. Other keys are ignored.
 
-    Raises ConfigurationError for others.
+    Raises ConfigurationError for other values.
     """
     try:
         if kind is Fingerprint:
@@ -84,7 +84,7 @@ def from_plain(kind: type[T], values: Any) -> T:
             }
         return msgspec.convert(values, kind)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
-        raise ConfigurationError(f"these values are no {kind.__name__}: {error}") from error
+        raise ConfigurationError(f"these values cannot be a {kind.__name__}: {error}") from error
 
 
 def _numbered(values: dict[str, Any]) -> dict[str, Any]:
@@ -94,6 +94,6 @@ def _numbered(values: dict[str, Any]) -> dict[str, Any]:
 def encode(value: Any) -> bytes:
     """Return a public value as JSON.
 
-    Halves of surrogate pairs, which a URL may hold, are escaped.
+    Halves of surrogate pairs, which a URL may contain, are escaped.
     """
     return json.dumps(plain(value)).encode("ascii")

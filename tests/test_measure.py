@@ -160,7 +160,7 @@ def test_one_table_compares_all_methods(pages: Path, capsys: Capture) -> None:
     assert rows[0].split()[:-1] == [DEFAULT, "1", "1", "100", "0", "0"]
     with mock.patch.dict("crawldedup.measure.SLOW", {"brute force": 2}):
         assert (
-            "brute force: left out above 2 pages; --only 'brute force' measures it"
+            "brute force: left out above 2 pages; use --only 'brute force' to measure it"
             in run(capsys, pages)[1]
         )
         assert re.search(

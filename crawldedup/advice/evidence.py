@@ -1,4 +1,4 @@
-"""The evidence for rules: the pages of a crawl, and which of them a crawl by rules would fetch."""
+"""The evidence for rules: the pages of a crawl, and which ones a crawl with rules would fetch."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 from crawldedup.advice.rules import Address, Rule, RuleBook
 
-# So many pages are kept, which takes some 300 MB, and a third of them of one site.
+# The number of pages that are kept, which takes about 300 MB, and up to a third of them from one
+# site.
 MOST_PAGES: Final = 300_000
 START: Final = 0  # the referer of a page that a crawl began with
 UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
@@ -18,12 +19,12 @@ Row = tuple[str, str, str | None, str | None, str | None, int | None]
 
 
 class Page(NamedTuple):
-    """A page as rules are weighed by it.
+    """A page, as evidence for rules.
 
-    Pages with one `content` are copies; `twin` is the original of a copy.
+    Pages with the same `content` are copies, and `twin` is the original of a copy.
 
-    `key` and `referer` are keys of addresses, or the second is `START` or `UNTOLD`. The content is
-    0 where it is not known: such a page may lead to others all the same.
+    `key` and `referer` are keys of addresses. `referer` can also be `START` or `UNTOLD`. The
+    content is 0 if it isn't known, but such a page may still lead to others.
     """
 
     address: Address
@@ -35,7 +36,7 @@ class Page(NamedTuple):
 
 
 def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
-    """Return the pages of a crawl, at most so many, from its responses in their order."""
+    """Return the pages of a crawl, up to a maximum number, from its responses in order."""
     pages: list[Page] = []
     contents: dict[int, int] = {}
     of_site: Counter[str] = Counter()
@@ -73,11 +74,11 @@ Lost = dict[int, tuple[Page, Page]]
 def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
     """Walk through a crawl again, fetching only the first page of each target.
 
-    The target of a denied link is None. Only the links of the journal count: one to each URL, the
-    first that was followed.
+    The target of a denied link is None. Only the links in the journal count, which has one link to
+    each URL: the first that was followed.
 
     Returns:
-        How many pages are fetched, and which contents are lost.
+        How many pages are fetched, and which content is lost.
     """
     aims = list(targets)
     keys = {page.key for page in pages}

@@ -1,8 +1,8 @@
 """Write rules for other tools: duplicate-url-discarder, and the link extractors of Scrapy.
 
-Patterns may excuse each other: each leaves a link that another one denies. So each is tried with
-those that were accepted before it: by the links of the journal, a crawl must still reach all
-contents.
+Patterns can depend on each other, because one may leave a link that another one denies. So each
+pattern is tried together with those accepted before it: with the links in the journal, a crawl
+still has to reach all content.
 """
 
 import re
@@ -19,17 +19,17 @@ _PLAIN: Final = re.compile(r"[^*|?#%+;\s]*")
 
 Addresses = list[Address | None]
 Written = tuple[Any, Callable[[Address], Address | None]]
-"""A rule as a tool reads it, and the address that the tool turns another into, or None if it denies
-the address.
+"""A rule in the format of a tool, and the address into which the tool rewrites another one, or None
+if it denies the address.
 """
 Writer = Callable[[Rule, Collection[str]], Written | None]
-"""Writes a rule that leaves the pages at some paths alone, or returns None if the tool cannot apply
-it.
+"""Writes a rule that doesn't affect the pages at some paths, or returns None if the tool can't
+apply it.
 """
 
 
 class Export(NamedTuple):
-    """Rules as a tool reads them, how many pages of the crawl they save, and why others are left
+    """Rules in the format of a tool, how many pages of the crawl they save, and why others are left
     out, by name.
     """
 
@@ -39,7 +39,7 @@ class Export(NamedTuple):
 
 
 def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Export:
-    """Return the rules that a tool can apply, and that cost none of the contents of these pages."""
+    """Return the rules that a tool can apply without losing any content of these pages."""
     exported, left_out = list[Any](), dict[str, str]()
     addresses: Addresses = [page.address for page in pages]
     fetched, _ = walk(pages, (page.key for page in pages))
@@ -49,7 +49,7 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
         result = (
             _lossless(rule, addresses, pages, write)
             if is_linked
-            else "the journal does not tell what leads where"
+            else "the journal does not say which pages lead where"
         )
         if isinstance(result, str):
             left_out[rule.name] = result
@@ -62,8 +62,8 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
 def _lossless(
     rule: Rule, addresses: Addresses, pages: Sequence[Page], write: Writer
 ) -> tuple[Any, Addresses, int] | str:
-    """Return a rule as the tool reads it, the addresses by it and how many are fetched; or why it
-    is left out.
+    """Return a rule in the format of the tool, the rewritten addresses and how many are fetched; or
+    why it's left out.
     """
     left_alone, cost = set[str](), ""
     while (written := write(rule, left_alone)) is not None:
@@ -77,20 +77,22 @@ def _lossless(
             return plain, tried, fetched
         (page, _), *_ = lost.values()
         cost = (
-            cost or f"it would cost {pluralize(len(lost), 'content')}, such as {page.address.url()}"
+            cost
+            or f"it would lose {pluralize(len(lost), 'piece')} of content, such as "
+            f"{page.address.url()}"
         )
         paths = {behind.address.path for _, behind in lost.values()}
         changed = sum(one != other for one, other in zip(addresses, tried, strict=True))
         if left_alone or len(paths) > (1 - LEAST_CONFIDENCE) * changed:
             return cost
-        # The few pages that alone lead to a content are left alone.
+        # The few pages that are the only way to some content aren't affected.
         left_alone = paths
     return "the tool can only remove parts of URLs"
 
 
 def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | None:
-    """Return a rule as duplicate-url-discarder's files have it; None for one that does not only
-    remove something.
+    """Return a rule in the format of duplicate-url-discarder, or None if it doesn't just remove
+    something.
     """
     # Its patterns are for all that is below a folder, so they name none whose numbers differ, and
     # not the whole site.
@@ -136,8 +138,8 @@ def _paths_of(rule: Rule) -> list[str]:
 
 
 def _removed(folders: list[str], left: list[str]) -> list[int]:
-    """Return the numbers of folders in a row without which a path is the other one; none if there
-    are no such.
+    """Return the positions of consecutive folders whose removal turns one path into the other, if
+    there are any.
     """
     count = len(folders) - len(left)
     starts = (
@@ -170,8 +172,8 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
 
 
 def _asked(part: str) -> str:
-    """Return a pattern for a parameter, with its value if that counts, at any place of a query, or
-    of a path's end.
+    """Return a pattern for a parameter, with its value if that counts, anywhere in a query or at
+    the end of a path.
     """
     begin = r"[^?#]*" if part.startswith(";") else r"[^?#]*\?(?:[^#]*&)?"
     return rf"(?={begin}{re.escape(part)}(?:[{'' if '=' in part else '='};&?#]|$))"

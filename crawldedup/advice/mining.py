@@ -1,4 +1,4 @@
-"""Mine rules: what do the URLs of copies differ in, and does it hold for all pages of their site?
+"""Mine rules: how do the URLs of copies differ, and is that true for all pages of their site?
 
 See Bar-Yossef, Keidar and Schonfeld, "Do not crawl in the DUST: different URLs with similar text"
 (2007). Pages that a rule takes for one and that are not copies count against it, and so do copies
@@ -27,9 +27,9 @@ from crawldedup.advice.rules import (
 )
 from crawldedup.scope import site_of
 
-LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
-LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that acts there
-# So many pages must speak for a rule that acts at one page alone, such as /?wc-api=.
+LEAST_SUPPORT: Final = 5  # how many different pieces of content have to support a rule
+LEAST_COPIES: Final = 2  # how many pages in a folder have to support a rule there
+# How many pages have to support a rule that applies to a single page, such as /?wc-api=.
 LEAST_COPIES_OF_PAGE: Final = 20
 # So many candidates of a site are weighed, those that the most copies speak for.
 MOST_OF_A_SITE: Final = 64
@@ -38,8 +38,8 @@ MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the mo
 _MIRRORS: Final = (
     "host",
     "prefix",
-)  # kinds that take a whole place for another one, not a page for one beside it
-_EXCEPTED: Final = 5  # rounds of exceptions: behind what is reached by one, more may be lost
+)  # kinds that replace a whole place with another one, rather than a page with one next to it
+_EXCEPTED: Final = 5  # rounds of exceptions: beyond the pages that one reaches, more may be lost
 _MOST_COUNTED: Final = 5_000
 _TWINS: Final = 3
 _MOST_PARAMETERS: Final = 6
@@ -52,8 +52,8 @@ _Change = tuple[str, str, str, str]  # the kind, site, find and replace of a rul
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
-    """Return the rules by which a crawl reaches all contents, the most supported first, without the
-    withdrawn.
+    """Return the rules with which a crawl reaches all content, without withdrawn rules. The best
+    supported rule comes first.
     """
     wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
     site, of_sites = cache(site_of), defaultdict[str, list[Page]](list)
@@ -66,7 +66,7 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
         rule for name, of_site in of_sites.items() for rule in _Site(name, of_site, wrong).mined()
     ]
     rules.sort(key=lambda rule: -rule.support)
-    # Confirmed are the targets of which copies were seen, and nothing else.
+    # Only targets whose copies were seen are confirmed.
     book = RuleBook(rules)
     firsts: dict[int, tuple[int, tuple[Rule, ...]]] = {}
     confirmed: defaultdict[str, set[str]] = defaultdict(set)
@@ -86,8 +86,8 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
 
 
 def _between(one: Address, other: Address) -> Iterator[_Change]:
-    """Yield the rules that make one address of another, if they differ in one respect; words and
-    lengths tell which.
+    """Yield the rules that turn one address into the other, if the two differ in one respect. Words
+    and lengths say which one is better.
     """
     is_alike = [part == other_part for part, other_part in zip(one, other, strict=True)]
     if is_alike == [True, True, False]:
@@ -101,8 +101,8 @@ def _between(one: Address, other: Address) -> Iterator[_Change]:
 
 
 def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
-    """Return the worse of two parts of URLs, and the better one, as which `nothing` counts: it
-    cannot be found.
+    """Return the worse of two parts of URLs, and the better one. `nothing` counts as better,
+    because it can't be found.
     """
     better, worse = sorted(
         (one, other), key=lambda part: (part != nothing, bool(_VIEW.search(part)), len(part), part)
@@ -126,7 +126,7 @@ def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
 
 def _of_paths(origin: str, one: str, other: str, *, have_queries: bool) -> Iterator[_Change]:
     left, right = one.split("/")[1:], other.split("/")[1:]
-    # What names the page stands behind what differs, and is not empty.
+    # The name of the page comes after the part that differs, and isn't empty.
     end = min(_common(left[::-1], right[::-1]), min(len(left), len(right)) - _common(left, right))
     if end and (left[-1] or end > 1):
         folders = left[: len(left) - end], right[: len(right) - end]
@@ -139,7 +139,7 @@ def _of_paths(origin: str, one: str, other: str, *, have_queries: bool) -> Itera
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return how many parts two sequences have in common at their beginning."""
+    """Return how many parts two sequences have in common at the beginning."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
 
@@ -171,8 +171,8 @@ def _of_endings(
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Pages that a rule takes for one, by their `orders`; `kept` is the one at the `target`, or
-    else the first.
+    """Pages that a rule treats as one, by their `orders`. `kept` is the page at the `target`, or
+    else the first page.
     """
 
     target: Address
@@ -189,8 +189,8 @@ class _Group:
 
 
 class _Site:
-    """The pages of a site, and those that it leads to, with the addresses that the accepted rules
-    leave.
+    """The pages of a site, and the pages that they lead to, with the addresses after the accepted
+    rules.
     """
 
     def __init__(
@@ -205,8 +205,8 @@ class _Site:
         self._keys = [page.key for page in pages]
 
     def mined(self) -> list[Rule]:
-        """Return the rules, in rounds: a print view with a session id differs from the article in
-        two respects.
+        """Return the rules, found in rounds, because a print view with a session ID differs from
+        the article in two respects.
         """
         for _ in range(3):
             if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
@@ -214,8 +214,8 @@ class _Site:
         return [*self._rules.values()]
 
     def _candidates(self) -> list[Rule]:
-        """Return candidates for which enough copies speak: of each host those with the most, the
-        simplest first.
+        """Return the candidates that enough copies support: for each host, those with the most
+        support, the simplest first.
         """
         votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
         recent: dict[int, deque[Address]] = {}
@@ -245,7 +245,7 @@ class _Site:
     def _accepts(self, candidate: Rule) -> bool:
         """Accept a candidate where it holds.
 
-        Return False if too little speaks for it, or contents would be lost.
+        Return False if it has too little support, or if content would be lost.
         """
         groups = self._groups(candidate)
         rule = self._held(candidate, groups)
@@ -258,7 +258,7 @@ class _Site:
                     leads = f"leads to {page.address.url()}, and {first} does not"
                     group.contrary = (
                         f"{behind.address.url()} "
-                        f"{leads if page != behind else f'is no copy of {first}'}"
+                        f"{leads if page != behind else f'is not a copy of {first}'}"
                     )
             rule = self._held(candidate, groups)
         if rule is None or lost:
@@ -303,7 +303,7 @@ class _Site:
             kept = self._pages[group.kept]
             if page.content != kept.content:
                 group.contrary = (
-                    group.contrary or f"{page.address.url()} is no copy of {kept.address.url()}"
+                    group.contrary or f"{page.address.url()} is not a copy of {kept.address.url()}"
                 )
             elif not page.is_thin and address != self._addresses[group.kept]:
                 group.copies += 1
@@ -317,12 +317,12 @@ class _Site:
                 and not page.is_thin
             ):
                 # A place that has contents of its own is no mirror of another one.
-                group.contrary = group.contrary or f"{page.address.url()} is a page of its own"
+                group.contrary = group.contrary or f"{page.address.url()} is a separate page"
         return groups
 
     def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
-        """Return a rule with what speaks for and against it where it holds, or None if too little
-        speaks for it.
+        """Return a rule with the evidence for and against it in the folders where it holds, or None
+        if it has too little support.
         """
         folders: defaultdict[str, list[_Group]] = defaultdict(list)
         for group in dict.fromkeys(groups.values()):
@@ -381,8 +381,8 @@ class _Site:
         )
 
     def _lost(self, rule: Rule, groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
-        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it
-        leaves out there.
+        """Return the pages with content that a crawl with this rule added doesn't reach, and what
+        it leaves out there.
         """
         rewritten = map(rule.rewritten, self._addresses)
         targets = (
@@ -400,8 +400,8 @@ class _Site:
 
 
 def _copies_in(groups: Iterable[_Group]) -> int:
-    """Return how many copies of a folder speak for a rule; 0 if they are too few beside what speaks
-    against it.
+    """Return how many copies in a folder support a rule, or 0 if they are too few compared with the
+    evidence against it.
     """
     copies = sum(group.copies for group in groups if not group.contrary)
     against = sum(len(group.orders) for group in groups if group.contrary)

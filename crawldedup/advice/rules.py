@@ -1,4 +1,4 @@
-"""URLs in parts, and rules for them: what they rewrite, the file that holds them, and what they
+"""URLs in parts, and rules for them: what they rewrite, the file that contains them, and what they
 predict in a crawl.
 
 A rule tells which URLs are taken for one page, their target. However wrong a rule is, these keep
@@ -34,12 +34,12 @@ from crawldedup.scope import site_of
 from crawldedup.text import printable
 from crawldedup.urls import TOKEN
 
-# Letters of one that rules deal with, which is as many as a journal keeps.
+# The maximum number of letters for rules, which is as many as a journal keeps.
 LONGEST_URL: Final = 2048
-MOST_PARAMETERS: Final = 32  # of a URL that is not left alone
+MOST_PARAMETERS: Final = 32  # of a URL to which rules apply
 
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
-"""Words, with bars between them, that name views of a page in its URL."""
+"""Words, separated by bars, that name views of a page in its URL."""
 _VIEW_OF_PATH: Final = re.compile(
     rf"/(?:{VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE
 )
@@ -53,7 +53,7 @@ _VARIANT: Final = re.compile(rf"(?:^|[&;]){VIEW_PARAMETERS}(?:[=&;]|$)")
 _SCRIPT: Final = re.compile(r"^/?$|\.(?:php\d?|phtml|aspx?|jspx?|cgi|pl|do|cfm)$", re.IGNORECASE)
 _VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE)
 
-# Several times as quick as urllib's parser, which reads what no page has.
+# Several times as fast as urllib's parser, which also reads forms that no page has.
 _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 _NUMBER: Final = re.compile(r"\d+")
 _TOKEN: Final = re.compile(TOKEN, re.I)
@@ -61,10 +61,11 @@ _TOKEN: Final = re.compile(TOKEN, re.I)
 # In each folder, this share of the pages that a rule takes for copies must be copies.
 LEAST_CONFIDENCE: Final = 0.95
 CHECKED: Final = 20  # one in so many skipped requests is made, of a target and of a folder
-# So many copies of the mined crawl count for a rule, as if they were met in this one.
+# The number of copies in the mined crawl that count for a rule as if they were seen in this one.
 TRUSTED: Final = 40
-MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
-# So many are watched, which takes some 80 MB; requests for others pass.
+# the number of skipped requests that are kept, which takes about 100 MB
+MOST_SKIPPED: Final = 50_000
+# The number of targets that are watched, which takes about 80 MB. Requests for others pass.
 MOST_TARGETS: Final = 200_000
 _MOST_STEPS: Final = 8
 _VIEWS_OF_HOST: Final = re.compile(
@@ -81,11 +82,11 @@ class Address(NamedTuple):
     path: str
     parameters: tuple[
         str, ...
-    ]  # of the query as they stand there, behind those of the path with their semicolons
+    ]  # of the query as they are there, after those of the path with their semicolons
 
     @classmethod
     def of(cls, url: str) -> Self | None:
-        """Return the parts of a URL, or None for one that rules leave alone."""
+        """Return the parts of a URL, or None if rules don't apply to it."""
         if len(url) > LONGEST_URL or url.count("&") + url.count(";") >= MOST_PARAMETERS:
             return None
         found = _URL.match(url)
@@ -110,19 +111,19 @@ class Address(NamedTuple):
         return f"{self.origin}{self.path}{in_path}{'?' if query else ''}{query}"
 
     def key(self) -> int:
-        """Return a number for the URL, in which the order of parameters does not count.
+        """Return a number for the URL, regardless of the order of parameters.
 
-        Another process has others.
+        Another process has different numbers.
         """
         return hash((self.origin, self.path, *sorted(self.parameters)))
 
     def digest(self) -> str:
-        """Return a short name for the URL in files. The order of parameters does not count."""
+        """Return a short name for the URL in files, regardless of the order of parameters."""
         url = self._replace(parameters=tuple(sorted(self.parameters))).url()
         return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def folder(self) -> str:
-        """Return the folder that the page is in, with all numbers alike: /news/0/0/ for
+        """Return the folder of the page, with 0 for each number: /news/0/0/ for
         /news/2026/11/ferry.
         """
         return _folder_of(self.path.rstrip("/"))
@@ -139,13 +140,13 @@ def name_of(parameter: str) -> str:
 
 
 def is_token(text: str) -> bool:
-    """Return True for what looks like the id of a session."""
+    """Return True for a text that looks like a session ID."""
     return _TOKEN.fullmatch(text) is not None
 
 
 def names_a_view(url: str) -> bool:
-    """Return True for a URL that names a session, a campaign, or a print, AMP or mobile view; or
-    that is none.
+    """Return True for a URL that names a session, a campaign, or a print, AMP or mobile view, and
+    for anything that isn't a URL.
     """
     with suppress(ValueError):
         _, host, path, query, _ = urlsplit(url)
@@ -158,9 +159,9 @@ def names_a_view(url: str) -> bool:
 
 
 def may_name_more(url: str) -> bool:
-    """Return True for a URL whose query may be a part of the page's name or not.
+    """Return True for a URL whose query may or may not be part of the page's address.
 
-    That of a script is.
+    The query of a script is.
     """
     with suppress(ValueError):
         parts = urlsplit(url)
@@ -200,12 +201,12 @@ class Rule:
 
     @property
     def id(self) -> tuple[str, str, str, str]:
-        """What the rule does, without where and what speaks for it."""
+        """What the rule does, without its folders and its support."""
         return self.kind, self.site, self.find, self.replace
 
     @property
     def confidence(self) -> float:
-        """The share of the pages that speak for the rule."""
+        """The share of the pages that support the rule."""
         return self.copies / (self.copies + self.against) if self.copies else 0.0
 
     @property
@@ -220,7 +221,7 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """What stands for the rule in logs and reports."""
+        """The name of the rule in logs and reports."""
         return f"{self.site}: {self.what}"
 
     def folder_of(self, address: Address) -> str:
@@ -234,7 +235,7 @@ class Rule:
         return address.folder()
 
     def rewritten(self, address: Address) -> Address | None:
-        """Return the address in its place, or None if the rule does not apply."""
+        """Return the rewritten address, or None if the rule doesn't apply."""
         target = self._replaced(address)
         # A candidate is tried everywhere.
         if target == address or (self.folders and self.folder_of(address) not in self.folders):
@@ -244,7 +245,7 @@ class Rule:
         return None if self.exceptions and target.url() in self.exceptions else target
 
     def _replaced(self, address: Address) -> Address:
-        """Return what the rule makes of an address, wherever it stands."""
+        """Return the rewritten address, no matter in which folders the rule applies."""
         origin, path, parameters = address
         if origin != self.site:
             return address
@@ -263,12 +264,12 @@ class Rule:
         return Address(origin, path, parameters)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON, alike in every process."""
+        """Return plain values, ready for JSON, which are the same in every process."""
         plain: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
         return {**plain, "what": self.what, "confidence": round(self.confidence, 3)}
 
     def is_sound(self) -> bool:
-        """Return True if the rule replaces what its kind may replace, in some folders."""
+        """Return True if the rule has folders, and only replaces what its kind may replace."""
         may = {
             "host": self.find == self.site and are_views(self.find, self.replace),
             "prefix": self.find.startswith("/") and self.replace.startswith("/"),
@@ -278,8 +279,8 @@ class Rule:
 
 
 def are_views(one: str, other: str) -> bool:
-    """Return True for origins of one site that differ by scheme, "www." or a view: another host may
-    be anyone's.
+    """Return True for origins of one site that only differ by scheme, "www." or a view. Any other
+    host may belong to anyone.
     """
     hosts = [_VIEWS_OF_HOST.sub("", origin.partition("://")[2], count=1) for origin in (one, other)]
     return hosts[0] == hosts[1] and site_of(one) == site_of(other)
@@ -297,23 +298,24 @@ def read_rules(path: Path) -> list[Rule]:
         ) from error
     if unsound := [number for number, rule in enumerate(rules, start=1) if not rule.is_sound()]:
         raise ConfigurationError(
-            f"{shown}: rule {unsound[0]} names no folders, or what its kind cannot replace"
+            f"{shown}: rule {unsound[0]} has no folders, or something that rules of its kind "
+            "cannot replace"
         )
     return rules
 
 
 class RuleBook:
-    """Rules, found by the site that they are for."""
+    """Rules, by the site that they are for."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._by_site: defaultdict[str, list[Rule]] = defaultdict(list)
-        # What stands in a query goes first: after a host or a path is rewritten, its rules are
-        # those of another place.
+        # The query goes first: after a host or a path is rewritten, its rules are those of another
+        # place.
         for rule in sorted(rules, key=lambda each: each.kind != "query"):
             self._by_site[rule.site].append(rule)
 
     def rewritten(self, address: Address) -> tuple[Address, tuple[Rule, ...]]:
-        """Return what all rules together make of an address, and those that had a part in it."""
+        """Return an address as rewritten by all rules together, and the rules that changed it."""
         used: list[Rule] = []
         for _ in range(_MOST_STEPS):
             for rule in self._by_site.get(address.origin, ()):
@@ -328,11 +330,11 @@ class RuleBook:
 
 
 class Step(StrEnum):
-    """Names what is done with a request: it is made, postponed while its target is on its way, or
+    """What happens to a request: it's made, postponed while its target is being fetched, or
     skipped.
 
-    CHECKED and NO_ROOM are made too, although a rule calls them copies: as a test, or as no more
-    skipped ones fit.
+    CHECKED and NO_ROOM requests are also made, although a rule calls them copies: as a check, or
+    because there's no room for more skipped ones.
     """
 
     MADE = "made"
@@ -344,8 +346,8 @@ class Step(StrEnum):
 
 @dataclass(slots=True)
 class Target:
-    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, those for which
-    an earlier crawl did so (`trusted`), and the keys of its `urls`.
+    """What is known about a rewritten URL: the rules for which a copy is `confirmed`, the rules for
+    which an earlier crawl has confirmed one (`trusted`), and the keys of its `urls`.
     """
 
     confirmed: set[str]
@@ -359,9 +361,9 @@ class Target:
 
 
 class Aim(NamedTuple):
-    """What a request would bring:
+    """What a request would fetch:
 
-    `url` is a key of its own URL, `rules` are the names of those that rewrite it.
+    `url` is the key of its own URL, and `rules` are the names of the rules that rewrite it.
     """
 
     url: int
@@ -372,8 +374,8 @@ class Aim(NamedTuple):
 
 
 class Predictor(Generic[Request]):
-    """Knows what the rules say of requests, and what came of it; `skipped` are the requests that
-    may be wanted yet.
+    """Knows what the rules say about requests, and whether they were right. `skipped` are the
+    requests that may still be needed.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
@@ -394,8 +396,8 @@ class Predictor(Generic[Request]):
         self._predicted: Counter[tuple[frozenset[str], str, str]] = Counter()
 
     def aim_of(self, url: str, purpose: Hashable = None) -> Aim | None:
-        """Return the aim of a request, for each purpose apart; None where no rule may apply, or
-        without room.
+        """Return the aim of a request, separately for each purpose; None if no rule may apply, or
+        if there's no room.
         """
         address = Address.of(url)
         if address is None or address.origin not in self._origins:
@@ -418,7 +420,7 @@ class Predictor(Generic[Request]):
         )
 
     def step(self, aim: Aim, request: Request, *, may_wait: bool) -> Step:
-        """Decide what is done with a request, and keep it if it is skipped."""
+        """Decide what happens to a request, and keep it if it's skipped."""
         target, step = aim.target, Step.MADE
         if aim.rules and not target.is_wrong and target.urls.get(aim.url) is not False:
             if target.urls and aim.rules <= target.confirmed:
@@ -439,10 +441,11 @@ class Predictor(Generic[Request]):
         return step
 
     def _is_check(self, aim: Aim) -> bool:
-        """Return whether a request that a rule calls a copy is made nevertheless.
+        """Return whether a request that a rule calls a copy is made anyway.
 
-        One copy may be somebody else's, who links to a target at an address of his own. So a
-        target that only this crawl knows is checked once more before anything is skipped there.
+        A single copy may be the work of somebody else who links to a target at a made-up address.
+        So a target that only this crawl knows is checked once more before anything is skipped
+        there.
         """
         # The views of a page may stand in a folder of their own, and would never be checked there.
         target, place = aim.target, (aim.rules, aim.address.origin, aim.rewritten.folder())
@@ -454,11 +457,11 @@ class Predictor(Generic[Request]):
         return self._predicted[place] % CHECKED == 0
 
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
-        """Learn from a page that came: whether it is new (`original` is its own aim), or a copy of
-        another page.
+        """Learn from a page that arrived: whether it's new (`original` is its own aim), or a copy
+        of another page.
 
-        Return the skipped requests to make because it is no copy of its target, and the rule to
-        leave out from now on.
+        Return the skipped requests to make because it isn't a copy of its target, and the rule to
+        stop using.
         """
         target = aim.target
         target.is_on_its_way = False

@@ -50,16 +50,16 @@ _CLOSE_SECONDS: Final = 10.0
 
 
 class AsyncDeduplicator:
-    """Does for asyncio what `Deduplicator` does: the same methods, awaited.
+    """The same as `Deduplicator` for asyncio, with the same methods, awaited.
 
-    HTML and long texts are read in worker processes, within limits of time and memory. A page that
-    ends its worker costs itself alone. The store is asked about all waiting pages in one round
-    trip: `memory://` in the event loop, any other store in a thread. If a store fails, it is left
-    alone for some seconds, and pages fail at once meanwhile. Use an instance in one event loop.
+    HTML and long texts are read in worker processes, within limits of time and memory. If a page
+    kills its worker, no other page is affected. The store is asked about all waiting pages in one
+    round trip: `memory://` in the event loop, any other store in a thread. If a store fails, it is
+    left alone for seconds, and pages fail at once meanwhile. Use an instance in one event loop.
 
     Args:
         store: The URL of the store.
-        workers: The most worker processes, from 1.
+        workers: The maximum number of worker processes, at least 1.
         page_seconds: The time limit for reading one page.
         **options: The options of `Options` by keyword.
 
@@ -117,7 +117,7 @@ class AsyncDeduplicator:
 
     @property
     def pages(self) -> int:
-        """About how many pages the index holds. See `Deduplicator.pages`."""
+        """The approximate number of pages in the index. See `Deduplicator.pages`."""
         return self._dedup.pages
 
     @property
@@ -127,7 +127,7 @@ class AsyncDeduplicator:
 
     @property
     def hosts(self) -> HostKnowledge:
-        """What hosts have shown of themselves. See `Deduplicator.hosts`."""
+        """What is known about hosts. See `Deduplicator.hosts`."""
         return self._dedup.hosts
 
     @property
@@ -150,7 +150,7 @@ class AsyncDeduplicator:
         self._questions.gathering_seconds = seconds
 
     def wait_for_returning(self, seconds: float) -> None:
-        """Let a batch wait so long for clients who were answered just before."""
+        """Let a batch wait this long for clients that were just answered."""
         self._questions.returning_seconds = seconds
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ class AsyncDeduplicator:
         await self.ask(lambda dedup: dedup.open(session))
 
     async def close(self, *, leave: bool = True) -> None:
-        """Answer the pages that wait, leave the crawl and disconnect, all within some seconds.
+        """Answer the waiting pages, leave the crawl and disconnect, all within a few seconds.
 
         See `Deduplicator.close`.
         """
@@ -201,7 +201,7 @@ class AsyncDeduplicator:
     async def check(self, url: str, **page: Unpack[PageValues]) -> Verdict:
         """Decide about a page and remember it. See `Deduplicator.check`.
 
-        Raises WorkerError, too, if two workers died of the page or none can be started.
+        Also raises WorkerError if the page has killed two workers, or if no worker can be started.
         """
         return await self.check_page(Page(url, **page))
 
@@ -238,7 +238,7 @@ class AsyncDeduplicator:
             page: The page to read.
             prepare: Takes the page and what was read from it, and returns the page to ask about:
                 for example, one with the rank that its links give it.
-            with_text: Whether to read the main text for users, too: `main` of what was read.
+            with_text: Whether to read the main text for users as well, as `main` of what was read.
 
         Returns:
             The verdict, what was read, and how long both took.
@@ -267,9 +267,9 @@ class AsyncDeduplicator:
         *,
         on_error: Callable[[Page, Exception], None] | None = None,
     ) -> AsyncIterator[Verdict]:
-        """Decide about many pages in their order.
+        """Decide about many pages in order.
 
-        Each verdict is yielded as soon as it and those before it are there.
+        Each verdict is yielded as soon as it and the ones before it are available.
 
         Args:
             pages: The pages. If taking the next one may block, use an asynchronous iterable.
@@ -360,7 +360,7 @@ class AsyncDeduplicator:
         )
 
     async def compare(self, first: Page, second: Page) -> Comparison:
-        """Compare two pages by the options and the key of this index. See `crawldedup.compare`."""
+        """Compare two pages as this index would. See `crawldedup.compare`."""
         key = await self._current_key()
         message = request("compare", [first, second], key)
         comparison: Comparison = await self._pool.call(message, comparison_of)
@@ -369,7 +369,7 @@ class AsyncDeduplicator:
     async def forget(
         self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
     ) -> int:
-        """Remove a page, or all pages with one text. See `Deduplicator.forget`."""
+        """Remove a page, or all pages with the same text. See `Deduplicator.forget`."""
         return await self.ask(
             lambda dedup: dedup.forget(page, identity=identity, scope_key=scope_key)
         )
@@ -377,7 +377,7 @@ class AsyncDeduplicator:
     async def text_of(
         self, url: str, *, identity: str | None = None, scope_key: str | None = None
     ) -> str | None:
-        """Return the text that is kept of a remembered page. See `Deduplicator.text_of`."""
+        """Return the stored text of a remembered page. See `Deduplicator.text_of`."""
         return await self.ask(
             lambda dedup: dedup.text_of(url, identity=identity, scope_key=scope_key)
         )
@@ -391,11 +391,11 @@ class AsyncDeduplicator:
         return await self.ask(lambda dedup: dedup.info())
 
     async def accept_profile(self) -> dict[str, str]:
-        """Use the index whatever made it. See `Deduplicator.accept_profile`."""
+        """Use the existing index. See `Deduplicator.accept_profile`."""
         return await self.ask(lambda dedup: dedup.accept_profile())
 
     async def note(self, name: str, text: str | None = None) -> str:
-        """Read or write a short text that is kept with the index. See `Deduplicator.note`."""
+        """Read or write a short text that is stored with the index. See `Deduplicator.note`."""
         return await self.ask(lambda dedup: dedup.note(name, text))
 
     async def heartbeat(self) -> None:
@@ -403,7 +403,7 @@ class AsyncDeduplicator:
         await self.ask(lambda dedup: dedup.heartbeat())
 
     async def ask(self, call: Callable[[Deduplicator], T]) -> T:
-        """Make a call of the Deduplicator where its store may be used, and return its result.
+        """Call the Deduplicator in a place where its store may be used, and return the result.
 
         Raises what the call raises, and StoreUnavailableError if the store has just failed.
         """
@@ -423,7 +423,7 @@ class AsyncDeduplicator:
     ) -> asyncio.Future[Reply]:
         """Read a page at once, but put its question after that of the `previous` page.
 
-        If it `is_strict`, nothing is asked about behind a page that cannot be read.
+        If it `is_strict`, no question follows a page that can't be read.
         """
         try:
             content = await self._content_of(page)
@@ -448,7 +448,7 @@ class AsyncDeduplicator:
         return timed.read.fingerprint
 
     async def _read(self, page: Page, task: ReadingTask = "read") -> TimedRead:
-        """Read a page: here if that is quick, or else in a worker.
+        """Read a page here if that's quick, or else in a worker.
 
         Raises ClosedError, PageError, StoreError, WorkerError.
         """
@@ -476,7 +476,7 @@ class AsyncDeduplicator:
             return timed
 
     async def _current_key(self) -> Key:
-        """Return the key of the index, which the store is asked for unless a crawl was joined."""
+        """Return the key of the index. The store is asked for it unless a crawl was joined."""
         if not self._heartbeats.have_begun:
             return await self.ask(lambda dedup: dedup.key)
         return self.key
@@ -486,7 +486,7 @@ class AsyncDeduplicator:
             self._heartbeats.begin()
 
     async def _renew(self) -> None:
-        """Read pages again that are remembered with numbers now known to change."""
+        """Read pages again that were remembered with numbers that are now known to change."""
         outdated = self._early.outdated(self.hosts)
         await asyncio.gather(*[self._renew_page(page) for page in outdated])
         self._early.clear()

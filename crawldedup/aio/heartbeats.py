@@ -1,4 +1,4 @@
-"""Renew the lease of a crawler from time to time, while there is nothing else to do."""
+"""Renew the lease of a crawler from time to time while nothing else happens."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -7,7 +7,7 @@ from crawldedup.verdict import Verdict
 
 
 class Timings(NamedTuple):
-    """The seconds that a page took: to be read, to be asked about, and in all, with waiting."""
+    """The seconds that a page took: for reading, for the store, and in total, including waiting."""
 
     reading: float
     asking: float

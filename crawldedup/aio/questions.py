@@ -1,4 +1,4 @@
-"""Gather the pages that wait for the store, and ask about them in batches."""
+"""Gather the pages that are waiting for the store, and ask about them in batches."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from crawldedup.workers.pool import settle
 
 BATCH: Final = 32  # The most pages to ask about together.
 # Five pages together take half the processor time that each takes alone. With a longer wait, a
-# crawl without a network would stand still in the meantime.
+# crawl that never waits for the network would be idle in the meantime.
 GATHERING_SECONDS: Final = 0.004
 
 AskBatch = Callable[[Sequence[Page], Sequence[Content]], Awaitable[Sequence[Result]]]
@@ -71,7 +71,7 @@ class Questions:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Announce a page whose question follows soon, as long as the block runs."""
+        """Announce, while the block runs, that the question for a page will follow soon."""
         self._pages_in_reading += 1
         try:
             yield
@@ -79,7 +79,7 @@ class Questions:
             self._pages_in_reading -= 1
 
     def put(self, page: Page, content: Content) -> asyncio.Future[Reply]:
-        """Have a page asked about with the next batch, and return the future of the reply.
+        """Ask about a page with the next batch, and return the future of the reply.
 
         The future raises what `Deduplicator.check` raises.
         """
@@ -93,7 +93,7 @@ class Questions:
         return question.reply
 
     def abandon(self) -> None:
-        """Answer all questions that still wait with an error."""
+        """Answer all questions that are still waiting with an error."""
         for question in self._waiting:
             settle(question.reply, StoreUnavailableError("The store did not answer in time."))
 
@@ -108,7 +108,7 @@ class Questions:
         self._asking = None
 
     async def _gather(self) -> None:
-        """Wait until a batch is full, no page is to be expected, or the time is over."""
+        """Wait until a batch is full, no other page is expected, or time is up."""
         self._is_gathered.clear()
         has_just_answered = perf_counter() - self._answered_at < self.returning_seconds
         self._expected_pages = self._last_size if has_just_answered else 1
@@ -120,7 +120,7 @@ class Questions:
                 await self._is_gathered.wait()
 
     def _has_enough(self) -> bool:
-        """Return whether a batch is full, or no other page is to be expected soon."""
+        """Return whether a batch is full, or no other page is expected soon."""
         if len(self._waiting) >= BATCH:
             return True
         return not self._pages_in_reading and len(self._waiting) >= self._expected_pages
@@ -146,6 +146,8 @@ class Questions:
 
 
 def ignore_error(future: asyncio.Future[Any]) -> None:
-    """Retrieve the error of a future that nobody may wait for: asyncio would complain about it."""
+    """Retrieve the error of a future that may have no waiter, because asyncio would complain about
+    it.
+    """
     if not future.cancelled():
         future.exception()

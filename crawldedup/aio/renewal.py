@@ -15,7 +15,7 @@ _MOST_BYTES: Final = 60_000
 
 
 class OutdatedPage(NamedTuple):
-    """A page to read again, without the numbers that are `known` by now to change."""
+    """A page to read again, without the numbers that are now `known` to change."""
 
     page: Page
     known: Known
@@ -44,7 +44,8 @@ class EarlyPages:
         if not read.numbers or read.left_out or len(page.html or "") > _MOST_BYTES:
             return
         if len(self._pages) >= _MOST_PAGES and not self._is_sorted_out:
-            # Once, pages of which no line has proved to change make room for later ones.
+            # Once this is exceeded, pages without any line that has turned out to change make room
+            # for later ones.
             self._is_sorted_out = True
             self._pages = {
                 page_id: early

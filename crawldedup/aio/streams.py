@@ -1,4 +1,4 @@
-"""Take what is iterable as asynchronously iterable."""
+"""Turn iterables into asynchronous iterables."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def asynchronous(values: Iterable[T] | AsyncIterable[T]) -> AsyncIterable[T]:
-    """Return an asynchronous iterable of values that may come from one that does not wait."""
+    """Return an asynchronous iterable of values, which may come from an ordinary iterable."""
     return values if isinstance(values, AsyncIterable) else _one_by_one(values)
 
 

@@ -1,7 +1,7 @@
-"""Read the records of web archives, and go on behind compressed members that are damaged.
+"""Read the records of web archives, and continue after compressed members that are damaged.
 
-No package does the latter. FastWARC 2.0.1 ends at the first damage: of 81 damaged archives, it lost
-whole records behind it in 39, and said nothing about 11.
+No package does the latter. FastWARC 2.0.1 ends at the first damage. In 39 of 81 damaged archives,
+it lost whole records after that, and it didn't report 11 of them.
 """
 
 import io
@@ -44,12 +44,12 @@ _ARC: Final = re.compile(rb"filedesc:")
 
 
 class Record(NamedTuple):
-    """Where a record stands in its archive, its type, and `names`: its id, then the ids of those
-    captured with it.
+    """The position of a record in its archive, its type, and `names`: its id, followed by the ids
+    of records that were captured with it.
 
-    It is the bytes from `start` to `end`, with the empty lines behind it. Of a compressed archive,
-    `packing` says how it is compressed, and the bytes are a member, which `is_shared` if it holds
-    other records, too.
+    It consists of the bytes from `start` to `end`, including the empty lines after it. In a
+    compressed archive, `packing` says how it is compressed, and the bytes are a member, which
+    `is_shared` if it also contains other records.
     """
 
     path: Path
@@ -62,7 +62,7 @@ class Record(NamedTuple):
 
 
 class _FoundRecord(NamedTuple):
-    """The head and the content of a record, and the line behind it, which begins the next one."""
+    """The head and the content of a record, and the line after it, which begins the next record."""
 
     head: Headers
     content: bytes
@@ -70,12 +70,12 @@ class _FoundRecord(NamedTuple):
 
 
 class _DamageError(Exception):
-    """Raised where no whole record is."""
+    """Raised if there is no complete record."""
 
 
 def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) -> Iterator[Item]:
-    """Yield the records of the WARC file between two places of a file, and errors for those that
-    are lost.
+    """Yield the records of the WARC file between two positions of a file, and errors for records
+    that are lost.
 
     Raises ConfigurationError where it is cut off, for a damage in what is not compressed, where
     nothing says where the next record begins, for no archive, and for a compression with a
@@ -87,8 +87,8 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
         file.seek(start)
         if head.startswith(_DICTIONARY):
             raise ConfigurationError(
-                f"{path} is compressed with a dictionary of its own, which is not read; decompress "
-                "it with the program that wrote it, and compress it anew"
+                f"{path} is compressed with a custom dictionary, which is not supported; "
+                "decompress it with the program that wrote it, and compress it again without one"
             )
         packing = packing_of(head, ARCHIVE_PACKINGS)
         archive = _Archive(path, file, last, with_pages)
@@ -96,7 +96,7 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
 
 
 class _Archive(NamedTuple):
-    """A WARC file in an open file, which ends at `last`, and whether its pages are wanted."""
+    """A WARC file in an open file, which ends at `last`, and whether its pages are needed."""
 
     path: Path
     file: BinaryIO
@@ -104,7 +104,7 @@ class _Archive(NamedTuple):
     with_pages: bool
 
     def records(self, start: int) -> Iterator[Item]:
-        """Yield the records of an archive that is not compressed."""
+        """Yield the records of an uncompressed archive."""
         try:
             for found in _records_in(self.file):
                 end = self.file.tell() - len(found.following)
@@ -116,7 +116,7 @@ class _Archive(NamedTuple):
             raise self._problem(start, f"{error}; the rest is not read") from error
 
     def packed_records(self, start: int, packing: str) -> Iterator[Item]:
-        """Yield the records of an archive that is compressed, each as a member of its own."""
+        """Yield the records of a compressed archive, each of which is a separate member."""
         new_unpacker = unpackers(packing, str(self.path))
         while start < self.last:
             self.file.seek(start)
@@ -141,7 +141,7 @@ class _Archive(NamedTuple):
     def _item(
         self, found: _FoundRecord, start: int, end: int, packing: str, *, is_shared: bool
     ) -> Item:
-        """Return what is told of a record: its page, or why it has none."""
+        """Return the page of a record, or the reason why it has none."""
         head = found.head
         names = head.get("WARC-Record-ID"), *head.get_all("WARC-Concurrent-To")
         record = Record(self.path, start, end, packing, is_shared, head.get("WARC-Type"), names)
@@ -160,9 +160,7 @@ class _Archive(NamedTuple):
     def _next_member(
         self, start: int, packing: str, new_unpacker: Callable[[], Unpacker]
     ) -> int | None:
-        """Return where the next member begins that holds a record; None if there is none before
-        the end.
-        """
+        """Return the start of the next member that contains a record, or None if there is none."""
         with mmap(self.file.fileno(), 0, access=ACCESS_READ) as content:
             for beginning in _MEMBERS[packing].finditer(content, start, self.last):
                 packed = content[beginning.start() : beginning.start() + _PIECE]
@@ -176,16 +174,17 @@ class _Archive(NamedTuple):
 def _records_in(stream: Any) -> Iterator[_FoundRecord]:
     """Yield the records in a stream.
 
-    Raises _DamageError and HeadError where none begins, or one is not whole.
+    Raises _DamageError and HeadError if none begins there, or if one is incomplete.
     """
     line = stream.readline(LONGEST_HEAD)
     while line:
         if not _RECORD.fullmatch(line):
             if _ARC.match(line):
                 raise _DamageError(
-                    "this is an ARC file, which is not read; `warcio recompress` makes a WARC file"
+                    "this is an ARC file, which is not supported; `warcio recompress` turns it "
+                    "into a WARC file"
                 )
-            raise _DamageError("what begins here is no record")
+            raise _DamageError("this is not the beginning of a record")
         head = Headers.read(stream, never=_RECORD)
         length = head.get("Content-Length")
         if not re.fullmatch(r"[0-9]{1,18}", length):
@@ -200,8 +199,7 @@ def _records_in(stream: Any) -> Iterator[_FoundRecord]:
             and empty_lines < _MOST_EMPTY_LINES
         ):
             empty_lines += 1
-        # Two empty lines stand behind a record, and by lax writers fewer before the next one or the
-        # end.
+        # Two empty lines follow a record. Lax writers leave fewer before the next one or the end.
         if left or (line and empty_lines < 2 and not _RECORD.fullmatch(line)):
             raise _DamageError("this record is cut off, or its Content-Length is wrong")
         yield _FoundRecord(head, content, line)

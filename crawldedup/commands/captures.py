@@ -1,4 +1,4 @@
-"""Find the page in a record of a web archive, as a crawl finds it in a response."""
+"""Find the page in a record of a web archive, the way a crawl finds it in a response."""
 
 import io
 import mimetypes
@@ -18,7 +18,7 @@ HTML_TYPES: Final = frozenset(
     {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
 )
 _TEXT_TYPES: Final = frozenset({"text/plain", "text/markdown"})
-# Types by which servers say that they do not know; crawlers look at the content then.
+# Types with which servers say that they don't know, so that crawlers look at the content.
 _UNKNOWN_TYPES: Final = frozenset(
     {
         "application/binary",
@@ -32,7 +32,7 @@ _UNKNOWN_TYPES: Final = frozenset(
     }
 )
 _STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b", re.IGNORECASE)
-# What is in every archive beside the pages, and no page to anybody.
+# Records that every archive contains besides the pages, and that are never pages.
 _COMPANIONS: Final = frozenset({"request", "metadata", "warcinfo"})
 _WEB: Final = ("http:", "https:")
 
@@ -41,10 +41,10 @@ def checked_text(text: str) -> str:
     """Return a decoded text.
 
     Raises:
-        UnicodeError: It holds NUL, as a text does that was written in UTF-16 without its mark.
+        UnicodeError: It contains NUL, like a text in UTF-16 without a byte order mark.
     """
     if "\0" in text:
-        raise UnicodeError("it holds NUL")
+        raise UnicodeError("it contains NUL")
     return text
 
 
@@ -53,12 +53,11 @@ class CaptureError(Exception):
 
 
 def page_of(head: Headers, content: bytes) -> Page | Unread | NoPage:
-    """Return the page of a record: a successful response, a resource, or the text that was made of
-    one.
+    """Return the page of a record: a successful response, a resource, or a text extracted from one.
 
     Raises:
         CaptureError: A response has no status.
-        HeadError: A response has no end of its head.
+        HeadError: The headers of a response don't end.
     """
     url = head.get("WARC-Target-URI").strip("<>")
     kind = head.get("WARC-Type")
@@ -87,7 +86,7 @@ def _page_of_response(url: str, head: Headers, content: bytes) -> Page | Unread 
 def _page_of_body(
     url: str, head: Headers, headers: Headers, content: bytes
 ) -> Page | Unread | NoPage:
-    """Return the page in a body with these headers; `head` is that of the record."""
+    """Return the page in a body with these headers. `head` is the head of the record."""
     declared = headers.media_type()
     if declared is not None and declared.name not in HTML_TYPES | _TEXT_TYPES | _UNKNOWN_TYPES:
         return NoPage(declared.name)
@@ -117,20 +116,20 @@ def _page_of_text(
     ):
         return Page(url, html=body, encoding=declared.charset)
     if names_no_page(declared.charset):
-        message = f"it is said to be in {declared.charset}, which is no encoding of web pages"
+        message = f"its declared encoding, {declared.charset}, is not one of web pages"
         return Unread(url, PageError("encoding", message))
     try:
         return Page(url, text=checked_text(text_of(body, declared.charset)))
     except UnicodeError:
         codec = codec_of(declared.charset)
-        claim = "which it is said to be" if codec else "which is taken where none is declared"
-        # A letter that is replaced is lost, and with it what tells two texts apart.
-        error = PageError("encoding", f"its bytes are no text in {codec or 'utf-8'}, {claim}")
+        claim = "which it declares" if codec else "which is used if none is declared"
+        # If a letter is replaced, it's lost, and so is the difference between two texts.
+        error = PageError("encoding", f"its bytes are not text in {codec or 'utf-8'}, {claim}")
         return Unread(url, error)
 
 
 def _why_partial(head: Headers, body: Body) -> str:
-    """Return why a body is only a part of a page; "" if nothing says so."""
+    """Return why a body is incomplete, or "" if nothing says so."""
     if cause := head.get("WARC-Truncated"):
         return f"it was cut off while it was archived (WARC-Truncated: {cause[:40]})"
     if head.get("WARC-Segment-Number"):
@@ -141,7 +140,9 @@ def _why_partial(head: Headers, body: Body) -> str:
 
 
 def _identified(url: str, head: Headers, body: bytes) -> MediaType | None:
-    """Return what a body is that nobody declares, from what the archive says or how it begins."""
+    """Return the type of a body without a declared one, from what the archive says or from how it
+    begins.
+    """
     named = head.get("WARC-Identified-Payload-Type").partition(";")[0].strip().lower()
     if named in HTML_TYPES | _TEXT_TYPES:
         return MediaType(named, None)

@@ -1,4 +1,4 @@
-"""Declare a command of `crawldedup`, without what it takes to run it; make its index; print, and
+"""Declare a command of `crawldedup` without importing what it runs, make its index, print, and
 write its files.
 """
 
@@ -33,17 +33,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 STORE_FILE_VARIABLE: Final = "CRAWLDEDUP_STORE_FILE"
-"""Names a file with the URL of the store, so that its password stands in no environment."""
+"""Names a file with the URL of the store, so that no environment contains its password."""
 
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
 # Some spreadsheets take full-width letters.
 _BEGIN_FORMULAS: Final = tuple("=+-@|\uff1d\uff0b\uff0d\uff20")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
-_UNLIMITED: Final = 10_000  # letters of a line that nobody sees on a terminal
+_UNLIMITED: Final = 10_000  # letters of a line that a terminal doesn't show
 
 INDEX_OPTIONS: Final = ("store", "namespace")
-# How pages are read and told apart: every command that asks an index needs its values.
+# Options for reading pages and telling them apart. Every command that asks an index needs the same
+# values.
 PROFILE_OPTIONS: Final = (
     "extractor",
     "content",
@@ -55,17 +56,17 @@ PROFILE_OPTIONS: Final = (
 )
 PARAGRAPH_OPTIONS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")
 
-Arguments = dict[str, dict[str, Any]]  # the names of arguments, and what argparse takes of each
+Arguments = dict[str, dict[str, Any]]  # the names of arguments, and the argparse keywords of each
 
 
 def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str, Any]:
-    """Return what argparse takes of an argument."""
+    """Return the arguments of `add_argument`."""
     return {"help": help, **({"metavar": metavar} if metavar else {}), **settings}
 
 
 _FORMATS: Final = (
-    "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the "
-    "deny patterns of a LinkExtractor (default: rules)"
+    "write the rules themselves, or the format of another tool: a file for "
+    "duplicate-url-discarder, or the deny patterns of a LinkExtractor (default: rules)"
 )
 ADVISE_OPTIONS: Final[Arguments] = {
     "--format": argument(
@@ -76,8 +77,8 @@ ADVISE_OPTIONS: Final[Arguments] = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: `options` are names of `kind`; `defaults` are those of their defaults that
-    differ here; those that are `inherited` are the index's unless they are given.
+    """One command. `options` are names of options of `kind`, and `defaults` are the defaults that
+    differ here. Options that are `inherited` are those of the index unless they are given.
 
     The function `run` of `module`, which is imported only then, takes a Deduplicator of the
     options, with the changes `index`, what is given, and the output. Where `index` is None, it
@@ -97,14 +98,14 @@ class Command:
 
 
 def flag_of(name: str) -> str:
-    """Return how the command line names an option."""
+    """Return the flag of an option on the command line."""
     return f"--{name.replace('_', '-')}"
 
 
 def checked_options(
     given: Namespace, kind: type[Options] = Options, *, store_flag: str = "--store", **changes: Any
 ) -> dict[str, Any]:
-    """Return the options of a kind that are given, with changes.
+    """Return the options of a kind that were given, with changes.
 
     Raises ConfigurationError, which names the option.
     """
@@ -117,7 +118,7 @@ def checked_options(
 
 
 def _store_of_environment() -> tuple[str, str]:
-    """Return the URL of the store that the environment names, and the variable that does."""
+    """Return the URL of the store from the environment, and the variable that has it."""
     # A variable that is set to nothing is not set, as in compose files with "${VARIABLE:-}".
     url, file = os.environ.get(STORE_VARIABLE), os.environ.get(STORE_FILE_VARIABLE)
     if url or not file:
@@ -150,21 +151,21 @@ def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Raise BrokenPipeError, which `run_command` takes, and not an exit status."""
+        """Raise BrokenPipeError, which `run_command` handles, instead of exiting."""
         raise BrokenPipeError
 
 
 class Output:
     """Standard output and standard error of one command.
 
-    `status` is its exit status unless it fails.
+    `status` is its exit status, unless it fails.
     """
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
         self.out = _Console(highlight=False, soft_wrap=True)
         if not self.out.is_terminal and "COLUMNS" not in os.environ:
-            # A file or another program has room: tables are as wide as what stands in them.
+            # In a file or a pipe, there's no limit, so tables are as wide as their content.
             self.out.width = _UNLIMITED
         self.err = _Console(stderr=True, highlight=False, soft_wrap=True)
         self.status = 0
@@ -180,7 +181,7 @@ class Output:
             self.out.print(Text(line) if isinstance(line, str) else line)
 
     def skip(self, url: str, error: PageError) -> None:
-        """Print that a page cannot be compared."""
+        """Print that a page can't be compared."""
         value = {"url": url, "skipped": error.reason, "message": str(error)}
         self.show(value, f"{printable(url)}: skipped ({error.reason}): {safe_message(error)}")
 
@@ -189,15 +190,15 @@ class Output:
         self.err.print(Text(f"crawldedup: {safe_message(message)}"))
 
     def unreadable(self, error: object) -> None:
-        """Print the error of a source that cannot be read.
+        """Print the error of a source that can't be read.
 
-        The command goes on, and its exit status is 1.
+        The command continues, and its exit status is 1.
         """
         self.status = 1
         self.error(error)
 
     def counted(self, pages: Iterable[T]) -> Iterator[T]:
-        """Count pages on a terminal while they are worked on."""
+        """Count pages on a terminal while they are processed."""
         with self.progress("reading") as progress:
             for done, page in enumerate(pages):
                 progress(done, None)
@@ -205,10 +206,10 @@ class Output:
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[Callable[..., None]]:
-        """Show on a terminal's last line what is being done.
+        """Show the progress on the last line of a terminal.
 
-        Yield a function of what is done, of the estimated total, if known, and of what is being
-        done, if that changes.
+        Yield a function that takes the number done, the estimated total, if it's known, and a new
+        description, if that changes.
         """
         # Elsewhere rich leaves lines behind.
         if not self.err.is_terminal:
@@ -225,7 +226,7 @@ class Output:
 
     @contextmanager
     def shares(self) -> Iterator[Callable[[str, float], None]]:
-        """Yield a function that shows what is being done, and how many percent of it are done."""
+        """Yield a function that shows what is being done, with a percentage."""
         with self.progress("") as progress:
             yield lambda doing, percent: progress(int(percent), 100, doing)
 
@@ -242,7 +243,7 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
         # A closed pipe is noticed here rather than when Python exits.
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output has left (`| head`): what is still buffered has nowhere to go.
+        # The output pipe was closed (`| head`), so the rest of the buffer has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (CrawlDedupError, OSError, UnicodeError) as error:
@@ -259,9 +260,10 @@ def safe_message(message: object) -> str:
 
 
 def safe_cell(value: object) -> object:
-    """Return a cell of CSV that no spreadsheet runs and no terminal obeys.
+    """Return a CSV cell that no spreadsheet runs as a formula and no terminal interprets.
 
-    What begins like a formula gets an apostrophe before it, as spreadsheets themselves write text.
+    A text that begins like a formula gets an apostrophe in front, which is how spreadsheets mark
+    text.
     """
     if not isinstance(value, str):
         return value
@@ -273,14 +275,12 @@ def safe_cell(value: object) -> object:
 def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
     """Raise ConfigurationError for a file that must not be written."""
     if any(path.exists() and path.samefile(each) for each in inputs):
-        raise ConfigurationError(
-            f"{path} is read, and cannot be written as well: name another file"
-        )
+        raise ConfigurationError(f"{path} is also read, so it cannot be written: name another file")
     if path.exists() and not path.is_file():
-        raise ConfigurationError(f"{path} is there already, and is no file")
+        raise ConfigurationError(f"{path} already exists, and is not a file")
     if path.exists() and not force:
         raise ConfigurationError(
-            f"{path} is there already: name another file, or add --force to replace it"
+            f"{path} already exists: name another file, or add --force to replace it"
         )
     if not os.access(path.parent, os.W_OK):
         trouble = "nothing can be written in" if path.parent.is_dir() else "there is no"
@@ -293,17 +293,17 @@ def target_file(
 ) -> Iterator[BinaryIO]:
     """Yield a file to write.
 
-    It takes the place of `path` at the end, and is removed after an error.
+    At the end, it replaces `path`, and after an error, it's removed.
 
-    If it is not whole then, its name ends in ".partial". If the name says so, what is written is
-    packed, unless it is already (`packs=False`). "-" is standard output. Raises ConfigurationError
-    if `path` appears meanwhile, unless `force` is given.
+    If it's incomplete at the end, its name ends in ".partial". If the name says so, the output is
+    compressed, unless it already is (`packs=False`). "-" is standard output. Raises
+    ConfigurationError if `path` appears meanwhile, unless `force` is given.
     """
     if str(path) == STANDARD:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    # A link stays, and what it leads to is replaced.
+    # A link stays, and its target is replaced.
     path = path.resolve()
     beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
     suffix = packed_suffix(path.name) if packs else ""
@@ -325,7 +325,7 @@ def target_file(
 def write_rows(
     columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool
 ) -> None:
-    """Write rows of these columns as CSV if the name says so, else as JSON lines."""
+    """Write rows with these columns as CSV if the name says so, or else as JSON lines."""
     with (
         target_file(path, force=force) as out,
         io.TextIOWrapper(out, "utf-8", "replace", newline="") as text,

@@ -23,7 +23,7 @@ _BETWEEN: Final = (" ", "\t", "\r", "\n", ",", "\ufeff")
 # How many rows of a table are in memory at once: with pages of 100 kB, a few megabytes.
 _ROWS: Final = 64
 _BYTES_A_ROW: Final = 100
-# Times the bytes of its file; a few kilobytes of a table can stand for gigabytes.
+# Times the size of the file, because a few kilobytes of a table can expand to gigabytes.
 _MOST_GROWTH: Final = 1000
 _MOST_DIGITS: Final = 4000
 _MARKS: Final = {
@@ -36,13 +36,13 @@ _LONGEST_MARK: Final = 4
 
 
 class Fields(NamedTuple):
-    """The fields of an item that hold its URL, by "html" and "text" its source and its text, and
-    what a text is called.
+    """The fields of an item with its URL, its HTML ("html"), its text ("text") and the title of its
+    text.
     """
 
     url: str = "url"
     content: Mapping[str, str] = {"html": "html", "text": "text"}
-    needs_url: bool = True  # otherwise, the place of an item stands in for its URL
+    needs_url: bool = True  # otherwise, the place of an item is used instead of its URL
     title: str = "title"
 
     @property
@@ -62,12 +62,12 @@ ANY_FIELDS: Final = Fields()
 
 
 class NotUtf8Error(ValueError):
-    """Raised for an item whose bytes are not UTF-8. Letters that are replaced would be lost."""
+    """Raised for an item whose bytes aren't UTF-8. Replacing letters would lose them."""
 
     def __init__(self) -> None:
         super().__init__(
-            "it is not UTF-8, in which feeds are read; convert the file, for example by "
-            "`iconv -f windows-1252 -t utf-8`"
+            "it is not UTF-8, which feeds have to be; convert the file, for example with `iconv "
+            "-f windows-1252 -t utf-8`"
         )
 
 
@@ -116,8 +116,8 @@ def _number_of(digits: str) -> float:
 class FeedRow(NamedTuple):
     """One row of a feed.
 
-    `value` is a line of JSON, or the item itself, or an exception that says why there is none.
-    `raw` and `head` are those of `archives.Item`. An empty line has none of them.
+    `value` is a line of JSON, the item itself, or an exception that says why there is none. `raw`
+    and `head` are those of `archives.Item`. An empty line has neither.
     """
 
     value: Any = None
@@ -131,10 +131,10 @@ class FeedRow(NamedTuple):
 
 
 def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the lines of a file. Nothing is kept of a line that is too long.
+    """Yield the lines of a file. A line that's too long is discarded.
 
     Raises:
-        ValueError: The file is not UTF-8, as it begins.
+        ValueError: The beginning of the file shows that it isn't UTF-8.
     """
     for number, line in enumerate(_lines_of(file)):
         if len(line) >= MOST_BYTES:
@@ -150,7 +150,7 @@ def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
 
 
 def _lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield lines; those that are too long come in pieces."""
+    """Yield lines. Lines that are too long come in pieces."""
     return iter(partial(file.readline, MOST_BYTES), b"")
 
 
@@ -166,7 +166,7 @@ def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
     swallowed the rows between them.
 
     Raises:
-        csv.Error: The file cannot be read any further, or ends within a quoted cell.
+        csv.Error: The rest of the file can't be read, or the file ends within a quoted cell.
         ValueError: The header has a column of the fields several times.
     """
     csv.field_size_limit(MOST_BYTES)
@@ -244,14 +244,14 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the members of JSON arrays, one array behind the other, with no more than one member in
-    memory.
+    """Yield the members of one or more JSON arrays, with only one member in memory.
 
-    A crawl that appends to its feed begins another array behind the first. What stands between
-    arrays or behind them is an item as well.
+    If a crawl appends to its feed, another array begins after the first. Anything between arrays or
+    after them is an item as well.
 
     Raises:
-        ValueError: The file is not UTF-8, begins with no array, or cannot be read any further.
+        ValueError: The file is not UTF-8, doesn't begin with an array, or the rest of it can't be
+            read.
     """
     decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_int=_number_of)
     # Bytes that are not UTF-8 are written as they were read.
@@ -259,7 +259,7 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
     buffer = text.read(_BLOCK).lstrip()
     _check_beginning(buffer[:_LONGEST_MARK].encode("utf-8", "surrogateescape"))
     if buffer[:1] != "[":
-        raise ValueError("it is no array of items")
+        raise ValueError("it is not an array of items")
     place = 1
     is_inside = True
     is_end = False
@@ -310,7 +310,7 @@ def pyarrow_for(path: Path) -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingDependencyError(
-            f"{path} is Parquet, and that needs pyarrow: pip install pyarrow"
+            f"{path} is a Parquet file, and reading it needs: pip install pyarrow"
         ) from error
     return pa
 
@@ -322,7 +322,7 @@ def rows_of_parquet(
 
     Raises:
         ConfigurationError: The table has none of the columns.
-        ValueError: The file cannot be read any further, or is larger than it has reason to be.
+        ValueError: The rest of the file can't be read, or the table is suspiciously large.
     """
     bytes_left = MOST_BYTES + _MOST_GROWTH * path.stat().st_size
     try:
@@ -336,7 +336,7 @@ def rows_of_parquet(
                 bytes_left -= _size_of(value)
                 if bytes_left < 0:
                     raise ValueError(
-                        f"it holds more than {_MOST_GROWTH:,} times the bytes of its file"
+                        f"it expands to more than {_MOST_GROWTH:,} times the size of its file"
                     )
                 yield FeedRow(value, (batch, number), schema)
     except (pa.ArrowException, OSError) as error:
@@ -347,7 +347,7 @@ def rows_of_parquet(
 
 
 def _columns_of(fields: Fields, names: list[str], path: Path) -> list[str]:
-    """Return those columns of the fields that a table has."""
+    """Return the columns for the fields that a table has."""
     _check_columns(names, fields)
     field_names = [fields.url, *fields.content.values()]
     columns = [name for name in dict.fromkeys(field_names) if name in names]
@@ -355,9 +355,8 @@ def _columns_of(fields: Fields, names: list[str], path: Path) -> list[str]:
         columns.append(fields.title)
     if not columns:
         raise ConfigurationError(
-            f"{path} has none of the columns {', '.join(field_names)}, but "
-            f"{', '.join(names)}; --url-field, --html-field and --text-field name "
-            "others"
+            f"{path} has none of the columns {', '.join(field_names)}; it has "
+            f"{', '.join(names)}; name others with --url-field, --html-field or --text-field"
         )
     return columns
 
@@ -368,7 +367,7 @@ def _size_of(value: dict[str, Any]) -> int:
 
 
 def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError:
-    """Return the page that the `value` of a row holds, or an error that says why it holds none."""
+    """Return the page in the `value` of a row, or an error that says why there is none."""
     try:
         item = _item_of(value)
     except (NotUtf8Error, QuoteError) as error:
@@ -376,7 +375,7 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
     except (ValueError, RecursionError) as error:
         return ConfigurationError(f"{place}: this is not JSON: {error}")
     if not isinstance(item, dict):
-        return ConfigurationError(f"{place}: this is no JSON object")
+        return ConfigurationError(f"{place}: this is not a JSON object")
     if isinstance(item, RepeatedKeys) and (names := item.repeated.intersection(fields.names)):
         named = " and ".join(f'"{name}"' for name in sorted(names))
         return ConfigurationError(f"{place}: the field {named} is there several times")
@@ -384,7 +383,7 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
     if not isinstance(url, str) or not url:
         if fields.needs_url:
             return ConfigurationError(
-                f'{place}: the field "{fields.url}" holds no text; --url-field names another'
+                f'{place}: the field "{fields.url}" contains no text; name another with --url-field'
             )
         url = place
     try:
@@ -399,7 +398,7 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
 
 
 def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
-    """Return what the text of an item is called, if that is a text. Raises NotUtf8Error."""
+    """Return the title of the text of an item, if the title is a text. Raises NotUtf8Error."""
     title = item.get(fields.title)
     if isinstance(title, bytes):
         title = decoded(title)
@@ -407,7 +406,7 @@ def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
 
 
 def _item_of(value: Any) -> Any:
-    """Return the item of a row. Raises ValueError and RecursionError for what is no JSON."""
+    """Return the item in a row. Raises ValueError and RecursionError if it isn't JSON."""
     if isinstance(value, Exception):
         raise value
     if isinstance(value, bytes):
@@ -424,7 +423,9 @@ def decoded(text: bytes) -> str:
 
 
 def _content_of(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
-    """Return the fields of an item that hold a text, by "html" and "text". Raises NotUtf8Error."""
+    """Return the fields of an item that contain a text, by "html" and "text". Raises
+    NotUtf8Error.
+    """
     content: dict[str, Any] = {}
     for kind, name in fields.content.items():
         text = item.get(name)
@@ -442,7 +443,9 @@ def _problem_of_content(content: Mapping[str, Any], fields: Fields) -> str:
     names = [f'"{name}"' for name in fields.content.values()]
     if content:
         return (
-            f"the fields {' and '.join(names)} both hold a text; choose one by --html-field or "
-            "--text-field"
+            f"the fields {' and '.join(names)} both contain a text; choose one with --html-field "
+            "or --text-field"
         )
-    return f"no text in the field {' or '.join(names)}; --html-field and --text-field name others"
+    return (
+        f"no text in the field {' or '.join(names)}; name others with --html-field or --text-field"
+    )

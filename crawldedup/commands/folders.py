@@ -52,9 +52,8 @@ def item_of_file(path: Path) -> Item:
     """Return the page in a file of HTML or text, which may be compressed.
 
     Raises:
-        ConfigurationError: The name is that of files that are not read, or it cannot be
-            decompressed.
-        OSError: It cannot be read.
+        ConfigurationError: Files with this name aren't read, or it can't be decompressed.
+        OSError: It can't be read.
     """
     why = why_not_read(path.name)
     if why is not None:
@@ -72,7 +71,7 @@ def _page_of_text(url: str, body: bytes) -> Page | Unread:
         return Page(url, text=checked_text(body[len(mark or b"") :].decode(encoding or "utf-8")))
     except UnicodeError:
         # A letter that is replaced is lost, and with it what tells two texts apart.
-        message = "it is not UTF-8, in which texts are read; convert it, for example by iconv"
+        message = "it is not UTF-8, which texts have to be; convert it, for example with iconv"
         return Unread(url, PageError("encoding", message))
 
 
@@ -81,14 +80,14 @@ def pages_below(
 ) -> list[Path]:
     """Return the HTML and text files below a folder, sorted.
 
-    They are known by their names. Others, such as `view.php?id=3`, count if they begin as HTML
-    does, unless their names are those of images, programs and the like.
+    They are recognized by their names. Other files, such as `view.php?id=3`, count if they begin
+    like HTML, unless they have the names of images, programs and the like.
 
     Args:
         folder: The folder.
-        on_error: Takes the errors of folders and files that cannot be looked at.
-        on_note: Takes a note that counts the other files by their suffixes, and one that names what
-            is neither a file nor a folder.
+        on_error: Takes the errors of folders and files that can't be opened.
+        on_note: Takes a note that counts the other files by suffix, and one that names everything
+            that is neither a file nor a folder.
     """
     paths: list[Path] = []
     others: Counter[str] = Counter()
@@ -112,7 +111,8 @@ def pages_below(
         )
     if odd_entries:
         on_note(
-            f"{folder}: {len(odd_entries):,} not read, for they are no files: {_list(odd_entries)}"
+            f"{folder}: {len(odd_entries):,} not read, because they are not files: "
+            f"{_list(odd_entries)}"
         )
     return sorted(paths)
 
@@ -159,6 +159,6 @@ def _is_page(path: Path) -> bool:
 
 
 def folder_without_pages(folder: Path) -> ConfigurationError:
-    """Return the error for a folder that holds no pages."""
+    """Return the error for a folder without pages."""
     suffixes = ", ".join(HTML_SUFFIXES + TEXT_SUFFIXES)
-    return ConfigurationError(f"the folder {str(folder)!r} holds no pages: no {suffixes}")
+    return ConfigurationError(f"the folder {str(folder)!r} contains no pages: no {suffixes}")

@@ -1,4 +1,4 @@
-"""Which files hold what, by their names."""
+"""Which format a file has, by its name."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ _FORMS: Final = {
     ".json": ARRAY,
     ".csv": CSV,
     ".parquet": PARQUET,
-    # Those of plain text, as Common Crawl publishes them, are archives, too.
+    # Those with plain text, which Common Crawl publishes, are archives as well.
     **dict.fromkeys((".warc", ".wet", ".wacz"), ARCHIVE),
 }
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
@@ -34,29 +34,33 @@ _SUFFIX: Final = re.compile(r"(\.[a-z]+)$")
 _NUMBERED: Final = re.compile(r"(\.[a-z]{1,8})\.\d{1,4}$")
 _OTHER_SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}$")
 
-_ARC: Final = "ARC files are not read; `warcio recompress OLD.arc.gz NEW.warc.gz` makes a WARC file"
-_TABLE: Final = "such tables are not read; save it as .csv or .parquet"
-_FOLDER: Final = "such archives are not read; unpack it, and name the folder"
+_ARC: Final = (
+    "ARC files are not supported; `warcio recompress OLD.arc.gz NEW.warc.gz` makes a WARC file"
+)
+_TABLE: Final = "such tables are not supported; save it as .csv or .parquet"
+_FOLDER: Final = "such archives are not supported; unpack it, and name the folder"
 _NOT_READ: Final = {
     ".arc": _ARC,
     **dict.fromkeys(
         (".tsv", ".xls", ".xlsx", ".ods", ".arrow", ".feather", ".orc", ".avro"), _TABLE
     ),
     **dict.fromkeys((".tar", ".tgz", ".txz", ".tzst", ".tbz2", ".zip", ".7z", ".rar"), _FOLDER),
-    **dict.fromkeys((".mht", ".mhtml"), "such pages are not read; save it as .html"),
+    **dict.fromkeys((".mht", ".mhtml"), "such pages are not supported; save it as .html"),
 }
 _PACKED_ARCHIVE: Final = (
-    "web archives are read as .warc, .warc.gz and .warc.zst; unpack it, and name what comes out"
+    "web archives can be .warc, .warc.gz or .warc.zst; unpack it, and name the result"
 )
 _PACKED_AS: Final = ("", GZIP, ZSTANDARD)
 """How web archives may be compressed, member by member."""
-_PACKED_TABLE: Final = "Parquet compresses by itself, and is read as .parquet; unpack it"
+_PACKED_TABLE: Final = (
+    "Parquet files are compressed inside, so they are only read as .parquet; unpack it"
+)
 
 
 def form_of(name: str) -> str | None:
-    """Return what a file holds, by its name:
+    """Return the format of a file by its name:
 
-    LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else, and for what is not read.
+    LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else, and for formats that aren't read.
     """
     form = _form_inside(name)
     packed = packed_suffix(name)
@@ -66,12 +70,12 @@ def form_of(name: str) -> str | None:
 
 
 def archive_packed_by(packing: str) -> str:
-    """Return the form of a web archive whose records are compressed in one way; "" is none."""
+    """Return the format of a web archive with this compression, or "" for none."""
     return f"packed as {packing}, {ARCHIVE}" if packing else ARCHIVE
 
 
 def packed_archive(name: str) -> str:
-    """Return the form of a web archive, by its name. A WACZ holds archives in gzip."""
+    """Return the format of a web archive by its name. A WACZ contains archives in gzip."""
     return archive_packed_by(GZIP if name.lower().endswith(".wacz") else packed_suffix(name))
 
 
@@ -81,17 +85,18 @@ def _form_inside(name: str) -> str | None:
 
 
 def why_not_read(name: str) -> str | None:
-    """Return why a file of this name is not read, and what to do; None if it is."""
+    """Return why a file with this name isn't read, and what to do; None if it's read."""
     if form_of(name) is None and (form := _form_inside(name)) is not None:
         return _PACKED_TABLE if form == PARQUET else _PACKED_ARCHIVE
     return _NOT_READ.get(suffix_of(name))
 
 
 def suffix_of(name: str) -> str:
-    """Return what a file name ends with, in lower case and without the end that tells how it is
-    compressed; "" if there is nothing like that.
+    """Return the suffix of a file name, in lower case and without the suffix for its compression;
+    "" if there is none.
 
-    Of "view.php?id=3" and "index.html.1", which crawlers save, it is what stands before.
+    For names such as "view.php?id=3" and "index.html.1", which crawlers use, it's the suffix before
+    that.
     """
     name = unpacked_name(name.partition("?")[0])
     if numbered := _NUMBERED.search(name):
@@ -101,15 +106,15 @@ def suffix_of(name: str) -> str:
 
 
 def is_text_name(name: str) -> bool:
-    """Return whether a file of this name holds a plain text."""
+    """Return whether a file with this name is plain text."""
     return suffix_of(name) in TEXT_SUFFIXES
 
 
 def may_be_page(name: str) -> bool:
-    """Return whether a file of this name may be a page, so that it is worth a look."""
+    """Return whether a file with this name may be a page, so that it's worth checking."""
     return suffix_of(name) not in _NEVER_PAGES and why_not_read(name) is None
 
 
 def is_page_name(name: str) -> bool:
-    """Return whether a file of this name holds a page of HTML, or a text."""
+    """Return whether a file with this name is HTML or a text."""
     return suffix_of(name) in HTML_SUFFIXES + TEXT_SUFFIXES

@@ -7,14 +7,14 @@ from typing import Any, Final, NamedTuple, Self
 LONGEST_HEAD: Final = 1 << 16  # a hundred times as long as those of real archives
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]{1,100}/[!#$%&'*+.^_`|~0-9a-z-]{1,100}")
 _CHARSET: Final = re.compile(r"""(?:^|;)\s*charset\s*=\s*["']?\s*([^\s"';,]{1,100})""", re.I)
-# Other white space may be what an odd line consists of.
+# Other white space may make up an odd line.
 _BLANK: Final = b" \t\r\n"
 _LONGEST_TYPE: Final = 1000
 _ANY: Final = "*/*"
 
 
 class HeadError(Exception):
-    """Raised for a head that has no end."""
+    """Raised for headers that don't end."""
 
 
 class MediaType(NamedTuple):
@@ -25,7 +25,7 @@ class MediaType(NamedTuple):
 
 
 class Headers:
-    """Headers in their order. A name may stand several times, in any case."""
+    """Headers in order. A name can occur several times, in upper or lower case."""
 
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
         self.fields = list(fields)
@@ -34,14 +34,14 @@ class Headers:
     def read(cls, stream: Any, never: re.Pattern[bytes] | None = None) -> Self:
         """Return the headers that a stream begins with, up to an empty line.
 
-        A line without a colon is ignored: it must not hide the lines behind it.
+        A line without a colon is ignored, so that it doesn't hide the lines after it.
 
         Args:
             stream: The stream.
-            never: What no line of these headers looks like.
+            never: A pattern that no line of these headers matches.
 
         Raises:
-            HeadError: There is no empty line, or a line before it that is `never` there.
+            HeadError: There is no empty line, or a line before it matches `never`.
         """
         lines: list[bytes] = []
         size = 0
@@ -52,10 +52,10 @@ class Headers:
                 break
             lines.append(line)
             size += len(line)
-        raise HeadError("its head has no end")
+        raise HeadError("its headers do not end")
 
     def get(self, name: str) -> str:
-        """Return the first value of a name; "" if there is none."""
+        """Return the first value of a name, or "" if there is none."""
         for value in self.get_all(name):
             return value
         return ""
@@ -71,12 +71,12 @@ class Headers:
         return [word.strip() for word in words if word.strip()]
 
     def without(self, *names: str) -> "Headers":
-        """Return the headers of all other names."""
+        """Return the headers with all other names."""
         lower = {name.lower() for name in names}
         return Headers(field for field in self.fields if field[0].lower() not in lower)
 
     def media_type(self) -> MediaType | None:
-        """Return the media type, as browsers find it in Content-Type; None if there is none."""
+        """Return the media type in Content-Type, read like browsers do; None if there is none."""
         found: MediaType | None = None
         for value in ",".join(self.get_all("Content-Type"))[:_LONGEST_TYPE].split(","):
             name = value.partition(";")[0].strip().lower()

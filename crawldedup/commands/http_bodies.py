@@ -1,4 +1,4 @@
-"""Undo the encodings in which the body of a response was sent, and notice what is missing of it."""
+"""Undo the encodings of a response body, and notice if a part of it is missing."""
 
 import math
 import re
@@ -35,13 +35,13 @@ class Body(NamedTuple):
 
 
 def decoded_body(body: bytes, headers: Headers) -> Body:
-    """Return a body without the encodings that it was sent in; as it is if it has none of them any
-    more, as in many archives.
+    """Return a body without the encodings in which it was sent. In many archives, they have already
+    been removed, and the body is returned as it is.
 
-    It has at most `MOST_BYTES`, for a few bytes may hold gigabytes.
+    The result has at most `MOST_BYTES`, because a few bytes can expand to gigabytes.
 
     Raises:
-        PageError: "encoding", for one that no package here decodes.
+        PageError: "encoding", for an encoding that no installed package decodes.
     """
     is_whole = _is_whole_range(headers.get("Content-Range"))
     transfer = headers.list_of("Transfer-Encoding")
@@ -73,8 +73,8 @@ def _declared_length(headers: Headers) -> float:
 
 
 def _is_whole_range(content_range: str) -> bool:
-    """Return whether an answer is no part of a page, given its Content-Range, which it may have
-    without the status 206.
+    """Return whether a response is a complete page, given its Content-Range, which can be there
+    without status 206.
     """
     named = _RANGE.fullmatch(content_range)
     return not content_range or (named is not None and int(named[1]) + 1 >= int(named[2]))
@@ -95,15 +95,16 @@ def _without_chunks(body: bytes) -> Body:
 
 
 def gunzipped(body: bytes, most: int) -> Body:
-    """Return what the members of gzip in a body hold; what stands behind the last is no part of it.
+    """Return the content of the gzip members in a body. Anything after the last one is ignored.
 
-    Of a damaged member it is what can be read, and at most so many bytes of all.
+    For a damaged member, this is the part that can be read. All together have at most this many
+    bytes.
     """
     return _unpacked(body, most, GZIP_MAGIC, _new_gzip_unpacker)
 
 
 def _new_gzip_unpacker() -> Any:
-    # Of a damaged member, zlib gives all that stands before the damage.
+    # For a damaged member, zlib returns everything before the damage.
     return zlib.decompressobj(wbits=31)
 
 
@@ -159,7 +160,8 @@ def _from_zstandard(body: bytes) -> Body:
 
 
 def _as_it_is(body: bytes, missing: str = "") -> Body:
-    """Return a body that cannot be decoded: whole if it is a text, whose encoding was undone.
+    """Return a body that can't be decoded. It's complete if it's a text whose encoding was already
+    undone.
 
     Raises PageError if the package for it is missing.
     """
@@ -167,7 +169,7 @@ def _as_it_is(body: bytes, missing: str = "") -> Body:
         decode(body[:_SAMPLE_BYTES], None)
     except PageError:
         if missing:
-            raise PageError("encoding", f"the body is compressed by {missing}") from None
+            raise PageError("encoding", f"the body is compressed with {missing}") from None
         return Body(body, False)
     return Body(body, True)
 

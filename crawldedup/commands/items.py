@@ -1,5 +1,5 @@
-"""What sources yield: the items of feeds and the records of archives, with their pages; and how
-those are told that are lost.
+"""What sources yield: the items of feeds and the records of archives, with their pages. Also, how
+lost ones are reported.
 """
 
 from collections import Counter
@@ -14,12 +14,12 @@ from crawldedup.text import pluralize, printable
 
 OnError = Callable[[Exception], None]
 OnSkip = Callable[[str, PageError], None]
-"""Takes the URL of a page that cannot be compared, and why."""
+"""Takes the URL of a page that can't be compared, and the reason."""
 
 OnNote = Callable[[str], None]
-"""Takes a remark on what is left out of a source on purpose."""
+"""Takes a note about parts of a source that are left out on purpose."""
 
-# Of a page or an item of a feed; what is compared is far shorter.
+# For a page or an item of a feed. The compared text is far shorter.
 MOST_BYTES: Final = 64 * 1024 * 1024
 # How many errors a person reads; a broken file of a million items has as many.
 MOST_TOLD: Final = 10
@@ -27,25 +27,27 @@ _SHOWN_KINDS: Final = 8
 
 
 class Unread(NamedTuple):
-    """A page that is there, but cannot be compared."""
+    """A page that can't be compared."""
 
     url: str
     error: PageError
 
 
 class NoPage(NamedTuple):
-    """What is no page; `kind` is what it is called where such are counted, "" if nobody asks."""
+    """Something that isn't a page. `kind` is its name in the count of such things, or "" if it
+    isn't counted.
+    """
 
     kind: str
 
 
 class Item(NamedTuple):
-    """What stands at one place of a source, and its page, if it holds one, or why that cannot be
-    read.
+    """The content of one place in a source, with its page, if it has one, or the reason why the
+    page can't be read.
 
     `raw` is what `crawldedup filter` writes: the bytes of a line or of a member of an array, a
-    batch of pyarrow and the number of a row in it, or a record; None for what is lost. `head` is
-    the header or the schema of its file.
+    batch of pyarrow and the number of a row in it, or a record; None if it's lost. `head` is the
+    header or the schema of its file.
     """
 
     place: str
@@ -55,11 +57,11 @@ class Item(NamedTuple):
 
 
 class Report(NamedTuple):
-    """How the errors of a source are put into words."""
+    """How the errors of a source are worded."""
 
     name: str  # of the source
     unit: str  # each error is about one of these
-    fate: str  # of those whose errors are only counted
+    fate: str  # of items whose errors are only counted
     refusal: str  # why nothing is read if the first items are no good
     needs_page: bool  # whether a good item has a page
 
@@ -77,7 +79,7 @@ def ignore_note(note: str) -> None:
 def complaints(on_error: OnError, name: str, unit: str, fate: str) -> Iterator[OnError]:
     """Yield a function that passes on the first errors, each about one `unit` of a source.
 
-    At the end, the others are reported by their number and their `fate`.
+    At the end, the rest is reported by number, with their `fate`.
     """
     number = 0
 
@@ -98,9 +100,9 @@ def complaints(on_error: OnError, name: str, unit: str, fate: str) -> Iterator[O
 def reported(items: Iterator[Item], report: Report, on_error: OnError) -> Iterator[Item]:
     """Yield the items that can be written again, and pass on the errors of the others.
 
-    Raises ConfigurationError where nothing more can be read. Also refuses a source that has errors
-    if none of its first items is good: one that can be written again, and has a page if it needs
-    one.
+    Raises ConfigurationError if nothing more can be read. A source with errors is also refused if
+    none of its first items is good, which means that it can be written again and has a page if it
+    needs one.
     """
     first: list[Item] = []
     end: ConfigurationError | None = None
@@ -126,12 +128,12 @@ def reported(items: Iterator[Item], report: Report, on_error: OnError) -> Iterat
 
 
 def without_pages(name: str) -> ConfigurationError:
-    """Return the error for a source in which there is nothing to compare."""
-    return ConfigurationError(f"{name} holds no page that can be compared")
+    """Return the error for a source with nothing to compare."""
+    return ConfigurationError(f"{name} contains no page that can be compared")
 
 
 def counted(kinds: Counter[str]) -> str:
-    """Return the most frequent of some kinds in words, and how many others there are."""
+    """Return the most frequent kinds in words, and how many others there are."""
     shown = [f"{printable(kind, 60)} {count:,}" for kind, count in kinds.most_common(_SHOWN_KINDS)]
     rest = kinds.total() - sum(count for _, count in kinds.most_common(_SHOWN_KINDS))
     if rest:

@@ -1,7 +1,7 @@
-"""Read and write compressed files: gzip, bzip2, xz and Zstandard, by the ends of their names.
+"""Read and write compressed files: gzip, bzip2, xz and Zstandard, by their suffixes.
 
-A compressed file consists of members, one behind the other: those of gzip, the streams of bzip2 and
-xz, the frames of Zstandard. A `Member` reads one of them, and `opened` all.
+A compressed file consists of one or more members: gzip members, bzip2 and xz streams, or Zstandard
+frames. A `Member` reads one of them, and `opened` reads all of them.
 """
 
 import bz2
@@ -21,13 +21,13 @@ _MAGIC: Final = {
     GZIP: (b"\x1f\x8b",),
     BZIP2: (b"BZh",),
     XZ: (b"\xfd7zXZ\0",),
-    # A frame that is skipped may stand before the others.
+    # A skippable frame may come before the others.
     ZSTANDARD: (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + n]) + b"\x2a\x4d\x18" for n in range(16))),
 }
 _PIECE: Final = 1 << 14
-# What gzip does by itself; the highest level takes thrice as long, for one percent.
+# The default of gzip. The highest level takes three times as long, for one percent.
 _LEVEL: Final = 6
-# What `xz -9` needs, and a little; a few bytes may ask for gigabytes.
+# A little more than `xz -9` needs. A few bytes could ask for gigabytes.
 _MOST_MEMORY: Final = 128 * 1024 * 1024
 _GZIP_TRAILER: Final = 8  # bytes of the sum and the length at the end of a member
 
@@ -37,11 +37,11 @@ class PackError(Exception):
 
 
 PACK_ERRORS: Final = (PackError, EOFError)
-"""What reading an opened file raises where it is damaged or cut off."""
+"""The errors that reading an opened file raises if it's damaged or cut off."""
 
 
 def packed_suffix(name: str) -> str:
-    """Return the end of a name that says how its file is compressed; "" if nothing does."""
+    """Return the suffix that says how a file is compressed, or "" if there is none."""
     for suffix in PACKED_SUFFIXES:
         if name.lower().endswith(suffix):
             return suffix
@@ -49,15 +49,15 @@ def packed_suffix(name: str) -> str:
 
 
 def unpacked_name(name: str) -> str:
-    """Return the name of what a compressed file holds, in lower case."""
+    """Return the name of a compressed file without that suffix, in lower case."""
     return name.lower().removesuffix(packed_suffix(name))
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a file to read what it holds, which is decompressed as its name says.
+    """Open a file to read its content, which is decompressed according to its name.
 
-    Some programs decompress what they save, and keep the name: such a file is read as it is.
-    Reading may raise PACK_ERRORS. Raises MissingDependencyError and OSError.
+    Some programs decompress a file but keep its name. Such a file is read as it is. Reading may
+    raise PACK_ERRORS. Raises MissingDependencyError and OSError.
     """
     suffix = packed_suffix(path.name)
     if not suffix or not _begins_with(path, _MAGIC[suffix]):
@@ -73,7 +73,7 @@ def _begins_with(path: Path, magics: tuple[bytes, ...]) -> bool:
 
 
 def packing_of(head: bytes, suffixes: tuple[str, ...]) -> str:
-    """Return the one of these suffixes that a file has by its first bytes; "" if it has none."""
+    """Return the suffix, among these, that fits the first bytes of a file, or "" if none does."""
     for suffix in suffixes:
         if head.startswith(_MAGIC[suffix]):
             return suffix
@@ -81,7 +81,7 @@ def packing_of(head: bytes, suffixes: tuple[str, ...]) -> str:
 
 
 def packed(suffix: str, file: BinaryIO) -> BinaryIO:
-    """Return a file that compresses what is written into another one, which it leaves open.
+    """Return a file that compresses its input into another file, which it leaves open.
 
     Raises MissingDependencyError.
     """
@@ -115,7 +115,7 @@ def zstandard(what: str) -> Any:
             from backports import zstd
         except ImportError as error:
             raise MissingDependencyError(
-                f"{what} is compressed by Zstandard, and that needs backports.zstd: pip install "
+                f"{what} is compressed with Zstandard, and reading it needs: pip install "
                 "backports.zstd"
             ) from error
     return zstd
@@ -139,8 +139,9 @@ class Unpacker(Protocol):
 class _GzipUnpacker:
     """Decompresses a member of gzip, and checks its length and its sum.
 
-    These are its last bytes. zlib gives nothing of a piece that ends with wrong ones, so the last
-    bytes of each piece wait for the next one: what is right before them has been returned then.
+    Both are at the end of the member. If a piece ends with wrong ones, zlib returns nothing of it,
+    so the last bytes of each piece are held back until the next one. By then, everything correct
+    before them has been returned.
     """
 
     def __init__(self) -> None:
@@ -171,10 +172,10 @@ class _GzipUnpacker:
 
 
 def unpackers(suffix: str, what: str) -> Callable[[], Unpacker]:
-    """Return what makes a decompressor for each member of a file.
+    """Return a function that makes a decompressor for each member of a file.
 
     Raises:
-        MissingDependencyError: It needs a package. The message names `what` is compressed.
+        MissingDependencyError: A package is missing. The message names `what` is compressed.
     """
     if suffix == GZIP:
         return _GzipUnpacker
@@ -186,7 +187,7 @@ def unpackers(suffix: str, what: str) -> Callable[[], Unpacker]:
 
 
 class Member(io.RawIOBase):
-    """What one member of a compressed file holds.
+    """The content of one member of a compressed file.
 
     Raises PackError for damage, and EOFError where the file is cut off.
     """
@@ -195,9 +196,9 @@ class Member(io.RawIOBase):
         """Begin a member.
 
         Args:
-            file: The file, which stands behind `begun`.
+            file: The file, at the position after `begun`.
             begun: The first bytes of the member, and perhaps more.
-            new_unpacker: Makes its decompressor.
+            new_unpacker: Makes the decompressor.
         """
         self._file = file
         self._begun = begun
@@ -205,12 +206,14 @@ class Member(io.RawIOBase):
 
     @property
     def rest(self) -> bytes:
-        """What was read of the file and stands behind the member. Known when all of it is read."""
+        """The part of the file that was read, but comes after the member. Known once the member was
+        read completely.
+        """
         return self._unpacker.unused_data if self._unpacker.eof else b""
 
     @property
     def end(self) -> int:
-        """Where the member ends in the file. Known when all of it is read."""
+        """The end of the member in the file. Known once the member was read completely."""
         return self._file.tell() - len(self.rest)
 
     def readable(self) -> bool:
@@ -252,7 +255,7 @@ def unpack_member(
         EOFError: The body is cut off within it.
     """
     while not unpacker.eof and len(content) < most:
-        # Not all at once: what is left behind a member is copied.
+        # Not all at once, because the rest after a member is copied.
         piece = body[place : place + _PIECE]
         if not piece:
             raise EOFError("the body is cut off")
@@ -266,7 +269,7 @@ def unpack_member(
 
 
 class _Unpacked(io.RawIOBase):
-    """What the members of a compressed file hold, one behind the other.
+    """The content of all members of a compressed file, one after the other.
 
     Raises PackError for damage, and EOFError where the file is cut off.
     """
@@ -294,7 +297,7 @@ class _Unpacked(io.RawIOBase):
         return 0
 
     def _current(self) -> Member | None:
-        """Return the member that is read, after beginning the next one if there is one."""
+        """Return the current member, after starting the next one if there is one."""
         if self._member is None:
             # Streams of xz may be followed by NUL bytes.
             while not (begun := self._left.lstrip(b"\0")):
@@ -306,7 +309,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def read_at_most(path: Path, size: int) -> bytes:
-    """Return the content of a file, at most so many bytes of it.
+    """Return the content of a file, up to this many bytes.
 
     Raises:
         ConfigurationError: It cannot be decompressed.

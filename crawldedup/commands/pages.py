@@ -76,23 +76,24 @@ def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         is_any = True
         output.show(wire.plain(verdict), _in_words(verdict), *_paragraphs_in_words(verdict))
     if not is_any:
-        # Whoever names pages of which none can be compared has made a mistake.
+        # If none of the pages that a user names can be compared, it's probably a mistake.
         output.status = 1
 
 
 @contextmanager
 def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[Deduplicator]:
-    """Yield a Deduplicator with the options that the index was made with, as far as it names them.
+    """Yield a Deduplicator with the options that the index was made with, as far as its profile
+    names them.
 
-    What is not known of them, such as the areas that were compared, is told. So is an option that
-    is given and not the index's.
+    Options that it doesn't name, such as the areas that were compared, are reported. So is an
+    option that is given and differs from that of the index.
     """
     profile = require_index(dedup.options.store, dedup.options.namespace)
     parts = ProfileParts.of(profile)
     changes: dict[str, Any] = {}
     if parts is not None:
         extractor = parts.extractor.partition("-")[0]
-        # Another one is a program of somebody's, which a store must not choose.
+        # Any other extractor is somebody's own program, which a store must not choose.
         if extractor in BUILT_IN_EXTRACTORS:
             changes["extractor"] = extractor
         changes["distinguish"] = parts.distinguish
@@ -101,7 +102,7 @@ def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[
             _tell_overridden(name, getattr(given, name), repr(value), output)
     with closing(make_deduplicator(given, **changes)) as fitting:
         for change in fitting.accept_profile().values():
-            output.error(f"{change}: the similarities are those of what is compared now")
+            output.error(f"{change}: the similarities are based on what is compared now")
         yield fitting
 
 
@@ -236,10 +237,10 @@ def _explanation_in_words(
     )
     yield f"  scope      {value['scope']}{scope_key and f': {scope_key}'}"
     if told.threshold is None:
-        yield "  copies     an exact copy only, for the page is thin"
+        yield "  copies     only exact copies, because the page is thin"
     else:
-        crowd = f", since {told.crowd} pages resemble it alike" if told.crowd > 1 else ""
-        yield f"  copies     from an estimated similarity of about {told.threshold:.3f} on{crowd}"
+        crowd = f", because {told.crowd} pages resemble it equally" if told.crowd > 1 else ""
+        yield f"  copies     at an estimated similarity of {told.threshold:.3f} or more{crowd}"
     if detail:
         compared = (
             f"{pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} "
@@ -250,7 +251,7 @@ def _explanation_in_words(
     for candidate in near:
         yield from _candidate_in_words(candidate, detail)
     if more := len(told.candidates) - len(near):
-        yield f"             and {more} more{'' if detail else ', which are less alike'}"
+        yield f"             and {more} more{'' if detail else ', which are less similar'}"
 
 
 def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
@@ -260,11 +261,11 @@ def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
     if candidate.sibling is not None:
         outcome, apart = "sibling", f", {kind_in_words(candidate.sibling)}"
     elif candidate.is_view and not match.exact:
-        outcome, apart = "view", ", the same address but for a view that its site has proved"
+        outcome, apart = "view", ", the same address except for a view that its site has proved"
     elif candidate.has_former_text and not match.exact:
-        outcome, apart = "same text", ", as a copy had whose place the page took"
+        outcome, apart = "same text", ", which a copy had before this page replaced it"
     yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}{apart}"
-    probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
+    probe = "known by its URL" if candidate.probe is None else f"found by probe {candidate.probe}"
     numbers = f", cost {candidate.cost}, {probe}" if detail else ""
     yield f"             similarity {_estimate(candidate)}{numbers}"
 
@@ -276,8 +277,8 @@ def _estimate(candidate: Candidate) -> str:
 
 
 def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Show how alike two pages are, and how an index that knows the first decides: the store's, or
-    each of ten.
+    """Show how similar two pages are, and how an index that knows the first one would decide: the
+    index in the store, or each of ten.
     """
     pages = [single_source(name) for name in given.pages]
     if given.urls is not None:
@@ -311,10 +312,7 @@ def _comparison_in_words(
         similarity = f"{comparison.similarity:.3f} similar to"
     if where:
         yield f"{_in_words(comparison.verdict)}{where}"
-        yield (
-            f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of "
-            "three words"
-        )
+        yield f"  similarity  {similarity} {printable(first.url)} (exact, by runs of three words)"
     else:
         drops = {0: "none", INDEXES: "all"}.get(comparison.drops, str(comparison.drops))
         url = printable(comparison.verdict.url)
@@ -329,8 +327,8 @@ def _comparison_in_words(
         )
         probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
         yield (
-            f"  search      {candidate.match.hamming} of 64 search bits differ, {probe} meets the "
-            "first page"
+            f"  search      {candidate.match.hamming} of 64 search bits differ, {probe} finds "
+            "the first page"
         )
     yield f"  words       {comparison.words[0]:,} and {comparison.words[1]:,}"
     for place, text, omissions in zip(
@@ -346,14 +344,15 @@ def _reason_of(comparison: Comparison, where: str) -> str:
     """Return why a crawl would drop the second page or keep it."""
     candidate = comparison.candidate
     if comparison.apart is not None and (candidate.accepted or candidate.match.exact):
-        return "they read alike, and their marks say that they are two contents"
+        return "they read alike, but their marks say that their content is different"
     if candidate.match.exact:
         return "they have the same text"
     if comparison.thin:
         return "at least one page is too thin to be compared, and their texts differ"
     if where and candidate.accepted and candidate.probe is None:
         return (
-            "alike enough, but the search does not meet the first page, as for a few in a hundred"
+            "similar enough, but the search does not find the first page, which happens to a few "
+            "in a hundred"
         )
     if candidate.is_view:
         return (
@@ -361,7 +360,7 @@ def _reason_of(comparison: Comparison, where: str) -> str:
             f"is enough; this one is {_estimate(candidate)}"
         )
     estimate = f"this one is {_estimate(candidate)}" if where else "each index has its own"
-    limit = f"copies count from an estimate of about {comparison.threshold:.3f} on"
+    limit = f"copies count at an estimate of about {comparison.threshold:.3f} or more"
     if comparison.names_first:
         limit = f"the second page names the first one as its canonical page, so {limit}"
     return f"{limit}; {estimate}"
@@ -384,7 +383,7 @@ def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:
 
 
 def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
-    """Show the figures of an index, whatever options it was made with."""
+    """Show the figures of an index, no matter which options it was made with."""
     require_existing(dedup)
     dedup.accept_profile()
     figures: dict[str, Any] = asdict(dedup.info())
@@ -422,7 +421,8 @@ def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def forget(
     dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output
 ) -> None:
-    """Remove pages by their URLs, identities and scope keys, whatever options made the index.
+    """Remove pages by their URLs, identities and scope keys, no matter which options made the
+    index.
 
     Without a scope key, a page is removed from every scope.
     """

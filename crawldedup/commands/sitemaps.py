@@ -1,4 +1,4 @@
-"""Read the URLs in sitemaps, and in those that they list."""
+"""Read the URLs in sitemaps, and in the sitemaps that they list."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,29 +13,30 @@ from crawldedup.commands.web import SCHEMES, fetched
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.text import pluralize, printable
 
-# What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
+# The limit of the sitemap protocol for one file, and how deep sitemap indexes may be nested.
 MOST_URLS: Final = 50_000
 _LEVELS: Final = 3
 
 
 def is_sitemap_name(name: str) -> bool:
-    """Return whether a file or URL of this name is a sitemap."""
+    """Return whether a file or URL with this name is a sitemap."""
     return unpacked_name(name.partition("?")[0]).endswith(".xml")
 
 
 def urls_of_sitemap(name: str, on_error: OnError = refuse, levels: int = _LEVELS) -> Iterator[str]:
-    """Yield the URLs of a sitemap, or of those that it lists.
+    """Yield the URLs of a sitemap, or of the sitemaps that it lists.
 
-    Raises ConfigurationError, PageError and OSError. `on_error` takes the errors that hide only a
+    Raises ConfigurationError, PageError and OSError. `on_error` takes errors that only affect a
     part of it.
     """
     content = _content_of(name, on_error)
     root = _root_of(name, content, on_error)
     if root is None:
-        raise ConfigurationError(f"{name} is no sitemap: it is no XML")
+        raise ConfigurationError(f"{name} is not a sitemap: it is not XML")
     kind = etree.QName(root).localname
     if kind not in ("urlset", "sitemapindex"):
-        raise ConfigurationError(f"{name} is no sitemap: it begins with <{printable(kind, 60)}>")
+        shown = printable(kind, 60)
+        raise ConfigurationError(f"{name} is not a sitemap: it begins with <{shown}>")
     if not content.rstrip().endswith(b">"):
         _leave_out_last(root)
     for number, url in enumerate(_urls_in(root, name, on_error)):
@@ -87,14 +88,14 @@ def _root_of(name: str, content: bytes, on_error: OnError) -> Any:
 
 
 def _leave_out_last(root: Any) -> None:
-    """Leave out the last URL of a sitemap that is cut off: it may be half of one."""
+    """Leave out the last URL of a sitemap that's cut off, because it may be incomplete."""
     places = list(root.iterfind("{*}*/{*}loc"))
     if places:
         places[-1].getparent().remove(places[-1])
 
 
 def _urls_in(root: Any, name: str, on_error: OnError) -> Iterator[str]:
-    """Yield the URLs of the web. Others could name files of this machine."""
+    """Yield http and https URLs. Others could point to files on this machine."""
     others = 0
     for place in root.iterfind("{*}*/{*}loc"):
         url = str(place.text or "").strip()
@@ -104,4 +105,4 @@ def _urls_in(root: Any, name: str, on_error: OnError) -> Iterator[str]:
             others += 1
     if others:
         number = pluralize(others, "place")
-        on_error(ConfigurationError(f"{name}: {number} left out that is no URL of the web"))
+        on_error(ConfigurationError(f"{name}: {number} left out, without a URL of the web"))

@@ -1,6 +1,6 @@
 """Read pages from files, folders, standard input, feeds, web archives, sitemaps and the web.
 
-Errors of a file, or of a part of it, go to `on_error`, and reading continues where it can.
+Errors in a file, or in a part of it, go to `on_error`, and reading continues if possible.
 """
 
 import csv
@@ -70,9 +70,8 @@ def readable_sources(
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives,
     sitemaps and URLs.
 
-    `-` is standard input: a feed if it begins with an object or with an array of them, else one
-    page. Files may be
-    compressed (.gz, .bz2, .xz, .zst).
+    `-` is standard input: a feed if it begins with an object or an array of objects, and one page
+    otherwise. Files may be compressed (.gz, .bz2, .xz, .zst).
 
     Args:
         names: The sources.
@@ -99,7 +98,7 @@ def readable_items(
 ) -> Iterator[Item]:
     """Yield the items of sources, in the same order each time.
 
-    A source without pages is told as an error. Errors are as in `readable_sources`.
+    A source without pages is reported as an error. Errors are as in `readable_sources`.
     """
     for name in names:
         yield from _items_of_source(name, on_error, fields, on_note)
@@ -126,7 +125,7 @@ def _items_of_source(
 def _items_of_each(
     names: Iterable[str], on_error: OnError, fields: Fields, on_note: OnNote
 ) -> Iterator[Item]:
-    """Yield the items of sources. One that is not there does not hide the others."""
+    """Yield the items of sources. A missing source doesn't hide the others."""
     for name in names:
         try:
             yield from _items_of(name, on_error, fields, on_note)
@@ -156,8 +155,8 @@ def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> 
         return _items_of_paths(paths, on_error)
     if not path.is_file():
         raise ConfigurationError(
-            f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard "
-            "input"
+            f"{name!r} is not a file, a folder, or an http:// or https:// URL; use - for "
+            "standard input"
         )
     if form_of(name) is not None:
         return items_of_file(path, fields, on_error, on_note)
@@ -173,20 +172,20 @@ def _items_of_paths(paths: Iterable[Path], on_error: OnError) -> Iterator[Item]:
 
 
 def single_source(name: str) -> Page:
-    """Return the one page of a name.
+    """Return the only page of a source.
 
     Raises ConfigurationError if there are several, and the errors of sources.
     """
     pages = list(readable_sources([name]))
     if len(pages) != 1:
-        raise ConfigurationError(f"{name!r} holds {len(pages)} pages; name exactly one")
+        raise ConfigurationError(f"{name!r} holds {len(pages)} pages; name exactly one page")
     return pages[0]
 
 
 def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
-    """Return the pages, or one page under another URL.
+    """Return the pages, or a single page under another URL.
 
-    Raises ConfigurationError if a URL is given to several.
+    Raises ConfigurationError if there are several pages for a URL.
     """
     if not url:
         return iter(pages)
@@ -202,11 +201,10 @@ def items_of_file(
 ) -> Iterator[Item]:
     """Return the items of a feed, or the records of a web archive.
 
-    They have their pages if there are `fields`. Errors of single items go to `on_error`.
+    With `fields`, they have their pages. Errors of single items go to `on_error`.
 
     Raises:
-        ConfigurationError: The file is no feed or archive, or, while items are read, nothing more
-            can be read.
+        ConfigurationError: The file isn't a feed or archive, or the rest of it can't be read.
     """
     form = form_of(path.name)
     if form == ARCHIVE:
@@ -265,7 +263,7 @@ def _records_of_all(path: Path, *, with_pages: bool) -> Iterator[Item]:
 
 
 class _Place(NamedTuple):
-    """Where the rows of a feed stand."""
+    """The position of the rows of a feed."""
 
     source: str
     unit: str
@@ -283,7 +281,7 @@ def _items_of_rows(
 ) -> Iterator[Item]:
     """Yield the items in the rows of a file, and close the file.
 
-    Raises ConfigurationError where nothing more can be read.
+    Raises ConfigurationError if nothing more can be read.
     """
     number = 0
     with file:

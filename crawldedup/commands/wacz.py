@@ -1,4 +1,4 @@
-"""What archiving crawlers need: the WARC files in a WACZ, and revisit records in place of exact
+"""Support for archiving crawlers: the WARC files in a WACZ, and revisit records instead of exact
 copies.
 """
 
@@ -28,14 +28,14 @@ _PROFILE: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-dige
 
 
 def warcs_in(path: Path) -> list[tuple[int, int]]:
-    """Return where the WARC files in a WACZ begin and end, in its order.
+    """Return where the WARC files in a WACZ begin and end, in order.
 
-    Any other file counts as one WARC file. The format demands that a WACZ stores its WARC files
+    Any other file counts as one WARC file. The format requires that a WACZ stores its WARC files
     uncompressed, so nothing is unpacked.
 
     Raises:
-        ConfigurationError: WARC files are compressed, or share bytes, so that a few bytes could
-            stand for gigabytes.
+        ConfigurationError: WARC files are compressed or overlap, so that a few bytes could expand
+            to gigabytes.
     """
     places = []
     with path.open("rb") as file:
@@ -62,26 +62,28 @@ def warcs_in(path: Path) -> list[tuple[int, int]]:
             raise ConfigurationError(f"{path} cannot be read as a WACZ: {error}") from error
     if any(member.compress_type != ZIP_STORED or member.flag_bits & 1 for member in members):
         raise ConfigurationError(
-            f"{path} holds WARC files that are compressed once more: unpack it, and name them"
+            f"{path} contains WARC files that are compressed once more: unpack it, and name them"
         )
     if any(end > start for (_, end), (start, _) in pairwise(sorted(places))):
         raise ConfigurationError(
-            f"{path} holds WARC files that share bytes, as those of no crawler do"
+            f"{path} contains WARC files that overlap, which no crawler writes"
         )
     if not places:
-        raise ConfigurationError(f"{path} holds no WARC file (archive/NAME.warc.gz)")
+        raise ConfigurationError(f"{path} contains no WARC file (archive/NAME.warc.gz)")
     return places
 
 
 class Revisits:
-    """Knows the payloads of the responses that stay, and makes the records that refer to them."""
+    """Remembers the payloads of responses that are kept, and makes the records that refer
+    to them.
+    """
 
     def __init__(self) -> None:
         self._first: dict[bytes, tuple[str, str]] = {}
 
     def has_seen(self, file: BinaryIO, record: Record, *, stays: bool) -> bool:
-        """Return whether a response that does not stay has the payload of one that does, byte for
-        byte.
+        """Return whether a response that is left out has the same payload as one that is kept, byte
+        for byte.
         """
         parts = _parts_of(file, record) if record.kind == "response" else None
         if parts is None:
@@ -93,8 +95,8 @@ class Revisits:
         return not stays and digest in self._first
 
     def made_of(self, file: BinaryIO, record: Record) -> bytes:
-        """Return the revisit record of a response that has the payload of one that stays, packed if
-        the response is.
+        """Return the revisit record for a response with the payload of one that is kept, compressed
+        if the response is.
         """
         parts = _parts_of(file, record)
         assert parts is not None
@@ -126,7 +128,7 @@ class _Parts(NamedTuple):
 
 
 def _parts_of(file: BinaryIO, record: Record) -> _Parts | None:
-    """Return the parts of a record; None if it is large."""
+    """Return the parts of a record, or None if it's large."""
     file.seek(record.start)
     content = file.read(min(record.end - record.start, MOST_BYTES))
     if record.packing:

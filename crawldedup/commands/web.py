@@ -1,4 +1,4 @@
-"""Fetch single pages, within bounds of time and size."""
+"""Fetch single pages, within limits of time and size."""
 
 import http.client
 import threading
@@ -13,11 +13,11 @@ from crawldedup.passwords import without_passwords
 SCHEMES: Final = ("http://", "https://")
 _SILENCE_SECONDS: Final = 20
 _FETCH_SECONDS: Final = 60
-"""The time limit for all of an answer, however its bytes come."""
+"""The time limit for a whole response, no matter how its bytes arrive."""
 
 
 class Fetched(NamedTuple):
-    """The body of an answer, its URL behind all redirects, and the encoding it is said to have."""
+    """The body of a response, its URL after all redirects, and its declared encoding."""
 
     body: bytes
     url: str
@@ -25,10 +25,10 @@ class Fetched(NamedTuple):
 
 
 def fetched(url: str) -> Fetched:
-    """Return what is at a URL.
+    """Return the response for a URL.
 
     Raises:
-        PageError: "unreachable", or "partial" if the answer ends early.
+        PageError: "unreachable", or "partial" if the response ends early.
     """
     # The time-out of a socket is that of each of its bytes. What has not come by then is left to a
     # thread that ends with the program.
@@ -69,5 +69,5 @@ def _answer_of(url: str) -> Fetched:
     except (http.client.HTTPException, OSError, ValueError) as error:
         raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error
     if missing and len(body) < MOST_BYTES:
-        raise PageError("partial", f"{url} is only a part: the last {missing:,} bytes are missing")
+        raise PageError("partial", f"{url} is incomplete: the last {missing:,} bytes are missing")
     return answer

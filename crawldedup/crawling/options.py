@@ -89,10 +89,10 @@ class CrawlOptions(Options):
     reloads: int = _option(
         0,
         checks.whole(0, 5),
-        "Load so many pages of each host twice, to learn which lines and marks change with every "
-        "load.",
+        "The number of pages of each host that are loaded twice, to learn which lines and marks "
+        "change with every load.",
     )
-    enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.")
+    enabled: bool = _option(True, checks.flag, "With False, crawldedup is switched off.")
     action: str = _word(
         "drop-items",
         "drop drop-items mark",
@@ -100,46 +100,50 @@ class CrawlOptions(Options):
         "page, or mark it.",
     )
     keep_per_cluster: int = _option(
-        1, checks.whole(1), "Let this many pages of one content pass, the original too."
+        1,
+        checks.whole(1),
+        "The number of pages with the same content that pass, including the original.",
     )
     trusted_sites: frozenset[str] | None = _optional(
         check_sites,
-        "Sites that may own a text: duplicates of other sites' pages pass. None trusts all.",
+        "The sites for whose pages others may be dropped. Duplicates of pages on other sites "
+        "pass. With None, all sites are trusted.",
     )
     unchecked_urls: tuple[Pattern, ...] = _option(
         (),
         check_patterns,
-        "Regular expressions of URLs whose pages are not checked: these are fetched after all "
-        "others, and delivered even if they are copies.",
+        "Regular expressions for the URLs of pages that are not checked. They are fetched after "
+        "all others, and delivered even if they are copies.",
         kind=str,
     )
     prefer: tuple[Pattern, ...] | None = _optional(
         check_patterns,
-        "Regular expressions of the URLs to keep of several copies, best first. A better copy "
-        "takes the place of a worse one that was delivered, and is delivered, too. An empty list "
-        "keeps the first copy.",
+        "Regular expressions for the URLs to prefer among several copies, best first. A better "
+        "copy is delivered as well, and replaces the worse one in the index. With an empty list, "
+        "the first copy is kept.",
     )
     canonical: str = _word(
         "compare",
         "ignore compare",
-        "With compare, a page's word on its canonical page counts: it is a duplicate of that page "
-        "from a similarity on that is 0.1 lower. With ignore it does not count.",
+        "With compare, a page is a duplicate of the canonical page that it names at a similarity "
+        "that is lower by 0.1. With ignore, the canonical page has no effect.",
         "request",
     )
     wall: str = _word(
         "warn",
         "warn close ignore",
-        "At a wall, such as a login form: log it, or crawl no more of the site (close).",
+        "What happens at a wall, such as a login form: log it (warn), stop crawling the site "
+        "(close), or nothing (ignore).",
     )
     revisit: str = _word(
         "keep",
         "keep drop",
-        "With drop, a page that an earlier crawl saw with the same text is treated as a duplicate.",
+        "With drop, a page is treated as a duplicate if it has not changed since an earlier crawl.",
     )
     revisit_similarity: float | None = _optional(
         check_similarity,
-        "With revisit drop, a page counts as unchanged if it is at least so similar to the text "
-        "that was delivered last. None asks for equal texts.",
+        "With revisit drop, the similarity to the text that was delivered last at which a page "
+        "counts as unchanged. With None, the texts have to be equal.",
         float,
     )
     text: bool | str = _option(
@@ -151,22 +155,23 @@ class CrawlOptions(Options):
     )
     set_aside: str | None = _optional(
         check_path,
-        "Keep the items that are dropped in this file, from which `crawldedup restore` brings them "
-        'back: "aside.jl.gz". It is appended to.',
+        "A file in which dropped items are saved, so that `crawldedup restore` can bring them "
+        'back: "aside.jl.gz". Later crawls append to it.',
     )
     remember: bool = _option(
-        True, checks.flag, "With False, pages are looked up and nothing is added."
+        True, checks.flag, "With False, pages are looked up, but nothing is added to the index."
     )
     on_error: str = _word(
         "pass",
         "pass fail",
-        "While the store or a worker fails: let pages pass unchecked, or end the crawl (fail).",
+        "What happens while the store or a worker fails: pages pass unchecked (pass), or the "
+        "crawl ends (fail).",
     )
     rules: str | None = _optional(
         checks.string,
-        "A file of URL rules, which `crawldedup advise --output` writes. Requests that a rule "
-        "calls copies are skipped once a copy of their page is confirmed, and one in twenty of "
-        "them is fetched as a check.",
+        "A file with URL rules, which `crawldedup advise --output` writes. Requests that a rule "
+        "calls copies are skipped once a copy of their page is confirmed. One in twenty of them "
+        "is fetched as a check.",
     )
     postpone: bool = _option(
         True,
@@ -184,32 +189,35 @@ class CrawlOptions(Options):
     workers: int = _optional(
         checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int
     )
-    page_seconds: int = _option(30, checks.whole(1), "Give up a page that takes longer to read.")
+    page_seconds: int = _option(
+        30, checks.whole(1), "The number of seconds after which reading a page is given up."
+    )
     journal: str | bool = _option(
         "crawldedup",
         check_journal,
-        "The directory that the crawl writes its journal into, of which reports are made. A "
-        "relative path is below the project's data directory. False writes none.",
+        "The directory for the journal of the crawl, from which reports are made. A relative "
+        "path is below the data directory of the project. With False, no journal is written.",
     )
     crawl: str | None = _optional(
         checks.namespace,
-        "The name that the processes of one crawl share. None takes the spider's name and the "
-        "time.",
+        "The name that the processes of one crawl share. With None, it consists of the name of "
+        "the spider and the time.",
     )
     report: str | None = _optional(
         _report,
-        "Write a report of the crawl into this file at its end: a page (.html), data (.json), or "
-        "every verdict as a row (.csv, .jsonl, .parquet).",
+        "A file to which a report is written when the crawl ends: a page (.html), data (.json), "
+        "or a row for every verdict (.csv, .jsonl, .parquet).",
     )
     item_fields: tuple[str, ...] | None = _optional(
         check_item_fields,
-        "The fields whose text makes two items duplicates. Setting it adds the item pipeline.",
+        "The fields whose text decides whether two items are duplicates. Setting this adds the "
+        "item pipeline.",
         owner="items",
     )
     item_action: str = _word(
         "drop",
         "drop mark",
-        "What happens to a duplicate item: drop it, or write the verdict into its fields.",
+        "What happens to a duplicate item: drop it, or write the verdict into its fields (mark).",
         "items",
     )
 

@@ -1,4 +1,4 @@
-"""Decide what becomes of a page, from its verdict and its options: a pure table."""
+"""Decide what happens to a page, from its verdict and its options: a pure table."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ from crawldedup.verdict import Kind, Verdict
 
 
 class Fate(StrEnum):
-    """What becomes of a checked page or item."""
+    """What happens to a checked page or item."""
 
     DELIVERED = "delivered"
     MARKED = "marked"
@@ -28,8 +28,7 @@ _DONE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is done with a page, for the middleware to carry out, and for stats, journal and log to
-    tell.
+    """What happens to a page. The middleware carries it out, and stats, journal and log record it.
 
     It is `refused` as an unwanted copy, for too few new words, or as `unchanged`. `flags` are for
     `response.flags`.
@@ -42,17 +41,17 @@ class Outcome:
 
     @property
     def done(self) -> str:
-        """What the log says of it."""
+        """The words for it in the log."""
         return _DONE.get(self.fate, "delivers") if self.refused else "delivers"
 
 
 def decide(
     verdict: Verdict, policy: CrawlOptions, *, seen: bool = False, is_repeat: bool = False
 ) -> Outcome:
-    """Return what is done with a page of this verdict.
+    """Return what happens to a page with this verdict.
 
     It was `seen` if this crawl has let it pass before. It `is_repeat` if this crawl has delivered
-    it, and nobody asks for it to be delivered again.
+    it, and it wasn't requested again on purpose.
     """
     # What a crawler remembered before it died was not delivered.
     is_news = verdict.changed or verdict.abandoned
@@ -105,5 +104,5 @@ def _may_own(original: str, verdict: Verdict, policy: CrawlOptions) -> bool:
 
 
 def key_of(page: Page) -> int:
-    """Return the number by which a crawl notes a page that it has let pass."""
+    """Return the number with which a crawl remembers a page that it has let pass."""
     return page_key(page.scope_key or "", page.url, page.identity)

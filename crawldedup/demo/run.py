@@ -1,4 +1,6 @@
-"""`crawldedup demo`: serve a site, crawl it, and compare what happened with the truth."""
+"""`crawldedup demo`: serve a site, crawl it, and compare the result with the manifest of
+the site.
+"""
 
 import json
 import os
@@ -30,12 +32,12 @@ _SETTINGS: Final[dict[str, Any]] = {
     "HTTPPROXY_ENABLED": False,
     "LOG_LEVEL": "WARNING",
     "TELNETCONSOLE_ENABLED": False,
-    # The calendar has no end; a year of it is enough to see what happens.
+    # The calendar is endless, and a year of it is enough to see what happens.
     "DEPTH_LIMIT": 12,
     # Breadth first, so that an article usually comes before its copies.
     "DEPTH_PRIORITY": 1,
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    # What is shown is which pages are recognised, in the order of the crawl.
+    # The demo shows which pages are recognized, in the order of the crawl.
     "CRAWLDEDUP_ACTION": "drop",
     "CRAWLDEDUP_PREFER": "[]",
 }
@@ -48,11 +50,13 @@ class CrawlError(CrawlDedupError):
 
 @dataclass(slots=True)
 class Score:
-    """A crawl against the manifest of its site, which says what is a copy of what.
+    """The result of a crawl compared with the manifest of its site, which says what is a copy of
+    what.
 
-    `right` and `wrong` pages were dropped, as copies of a page of the same and of another content.
-    `missed` are copies that were kept. `kept` is the number of contents that were kept, and
-    `unscored` of pages that may be either.
+    `right` counts pages that were dropped for a page with the same content, and `wrong` lists pages
+    that were dropped for a page with different content. `missed` are copies that were kept. `kept`
+    is the number of pieces of content that were kept, and `unscored` the number of pages that may
+    be either.
     """
 
     right: int = 0

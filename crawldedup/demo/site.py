@@ -1,7 +1,7 @@
 """Serve the demo site: 300 pages with the near duplicates of the real web, and a manifest of
 copies.
 
-``site.jsonl`` holds a page a line. `python -m crawldedup.demo.site` serves the site alone.
+``site.jsonl`` has one page per line. `python -m crawldedup.demo.site` just serves the site.
 """
 
 import argparse
@@ -28,7 +28,9 @@ _MONTH: Final = re.compile(r"/calendar/([12]\d{3})-(0[1-9]|1[0-2])/")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server answers. `headers` come beside Content-Type and Content-Length."""
+    """A response of the server. `headers` are sent in addition to Content-Type and
+    Content-Length.
+    """
 
     body: bytes
     content_type: str = HTML
@@ -39,20 +41,20 @@ class Reply:
 def path_of(target: str) -> str:
     """Return a request target without its query.
 
-    Never raises; `urlsplit` does, for some of what clients send.
+    Unlike `urlsplit`, this never raises an error, no matter what clients send.
     """
     return target.partition("#")[0].partition("?")[0]
 
 
 def target_of(url: str) -> str:
-    """Return what a client sends to the server of this URL: the path and the query."""
+    """Return what a client requests for this URL: the path and the query."""
     return (
         "/" + url.partition("#")[0].partition("://")[2].partition("/")[2] if "://" in url else url
     )
 
 
 class LocalServer(ThreadingHTTPServer):
-    """A web server that says nothing of clients who leave."""
+    """A web server that doesn't report clients that disconnect."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):
@@ -63,8 +65,8 @@ class LocalServer(ThreadingHTTPServer):
 def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
     """Serve a site from threads of this process; yields its base URL. Port 0 takes any free port.
 
-    `reply_to` answers a request target: a path, perhaps with a query. It must not raise for any
-    target.
+    `reply_to` answers a request target, which is a path with an optional query. It must not raise
+    an error for any target.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -102,8 +104,8 @@ class SitePage:
     paragraph a line.
 
     Pages of one `cluster` say the same; it is empty for redirects, errors and files. Pages with
-    `judged` False have so few words, or so broken an encoding, that both keeping and dropping them
-    is right.
+    `judged` False have so few words, or such a broken encoding, that it's right either to keep or
+    to drop them.
     """
 
     path: str
@@ -125,7 +127,7 @@ class DemoSite:
         self.pages = all_pages()
 
     def reply(self, target: str) -> Reply:
-        """Answer a request target, as `serving` wants it."""
+        """Answer a request target, for `serving`."""
         if target == "/manifest.json":
             shown = ("path", "kind", "cluster", "judged")
             entries = [
@@ -144,8 +146,8 @@ class DemoSite:
         return {path: page for path, page in self.pages.items() if page.cluster}
 
     def entry(self, url: str) -> SitePage | None:
-        """Return the page at a URL of this site, whatever its host; None for what is no entry of
-        the manifest.
+        """Return the page at a URL of this site, on any host, or None if it isn't in the
+        manifest.
         """
         page = self._page_at(target_of(url))
         return page if page is not None and page.cluster else None
@@ -157,8 +159,8 @@ class DemoSite:
 
 @cache
 def all_pages() -> dict[str, SitePage]:
-    """Return every page of the site by path and query, the articles first, without the endless
-    calendar.
+    """Return every page of the site by path and query, without the endless calendar. The articles
+    come first.
     """
     pages, texts = dict[str, SitePage](), dict[str, str]()
     for line in Path(__file__).with_name("site.jsonl").read_text("utf-8").strip().split("\n"):
@@ -179,7 +181,7 @@ def all_articles() -> list[SitePage]:
 
 
 def month_page(path: str) -> SitePage | None:
-    """Return a page of the endless calendar. Months look alike, and link to their neighbors."""
+    """Return a page of the endless calendar. Months look similar, and link to their neighbors."""
     match = _MONTH.fullmatch(path)
     if match is None:
         return None
@@ -211,7 +213,7 @@ def main() -> None:
         serving(DemoSite().reply, parser.parse_args().port) as base_url,
     ):
         print(
-            f"The demo site is at {base_url}/ (Ctrl-C ends). What is a copy of what: "
+            f"The demo site is at {base_url}/ (Ctrl-C stops it). Its list of copies: "
             f"{base_url}/manifest.json"
         )
         threading.Event().wait()

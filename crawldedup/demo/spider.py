@@ -1,4 +1,4 @@
-"""A spider that knows nothing of duplicates: `scrapy runspider` runs it in a process of its own."""
+"""A spider without code for duplicates. `scrapy runspider` runs it in a separate process."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from scrapy.linkextractors import LinkExtractor
 
 
 class SiteSpider(Spider):
-    """Follows every link of a site and yields one item a page. No duplicate arrives here."""
+    """Follows every link of a site and yields one item per page. Duplicates never arrive here."""
 
     name = "demo"
 

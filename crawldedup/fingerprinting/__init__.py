@@ -1,7 +1,7 @@
 """Words to fingerprints: `tokenize` makes words, `shingles` hashes them, `bits` makes the
 fingerprint.
 
-`anchors` finds paragraphs that stand on other pages.
+`anchors` finds paragraphs that are on other pages.
 """
 
 # A page with fewer words is `thin`: it has too few shingles, and sites that work by script serve

@@ -1,9 +1,9 @@
 """Anchors of paragraphs, by which a paragraph is found on other pages.
 
 An anchor is the hash of 8 words in a row. Only hashes below a limit are kept, about one in 16,
-wherever they stand in the text (Broder 1997: "modulo" sampling). The same words therefore have the
-same anchors, however a page breaks its lines, and an edited word costs at most the anchors that it
-is part of.
+regardless of their position in the text (Broder 1997: "modulo" sampling). The same words therefore
+have the same anchors, no matter how a page breaks its lines, and an edited word costs at most the
+anchors that it is part of.
 """
 
 from collections.abc import Iterator
@@ -17,26 +17,28 @@ from crawldedup.fingerprinting.tokenize import mix, word_hashes, words_of_lines
 from crawldedup.key import NO_KEY, Key
 
 ANCHOR_BITS: Final = 60
-"""An anchor is below 2^60, as one in 16 of the 64-bit hashes is."""
+"""An anchor is below 2^60, which applies to one in 16 of the 64-bit hashes."""
 
 PARAGRAPH_WORDS: Final = 80
-"""The fewest words of a paragraph: they have about five anchors, enough to judge it by."""
+"""The minimum number of words in a paragraph, which have about five anchors: enough to judge it."""
 
 MOST_PARAGRAPHS: Final = 200
-"""The most paragraphs of a page, so that no page costs more than a few thousand anchors."""
+"""The maximum number of paragraphs of a page, so that no page costs more than a few thousand
+anchors.
+"""
 
 MOST_WORDS: Final = 3 * PARAGRAPH_WORDS * MOST_PARAGRAPHS
-"""The most words of a page that are looked at."""
+"""The maximum number of words of a page that are examined."""
 
 EXCERPT: Final = 80
-"""The most letters of an excerpt."""
+"""The maximum number of letters in an excerpt."""
 
 
 class Paragraph(NamedTuple):
-    """Some lines of a page that follow each other."""
+    """Some consecutive lines of a page."""
 
     excerpt: str
-    """How they begin."""
+    """Their beginning."""
 
     words: int
     """The number of their words."""

@@ -78,9 +78,9 @@ _MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
-    """Holds the bits of a page that are compared, and the weights that guide the comparison.
+    """The bits of a page that are compared, and the weights that guide the comparison.
 
-    Fingerprints of different keys cannot be compared. Instances are equal only to themselves:
+    Fingerprints with different keys can't be compared. Instances are only equal to themselves, so
     compare `digest`.
     """
 
@@ -112,25 +112,27 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a fingerprint is made of."""
+    """The input for a fingerprint."""
 
     text: str
     """The main text."""
 
     marks: ShownMarks | None = None
-    """What shows which content the page is; None for a text without a name."""
+    """The marks that identify the content of the page; None for a text without a name."""
 
     links: HeadLinks = NO_LINKS
     """The canonical links in the head of the page."""
 
     whole: str | None = None
-    """For a page with too few words: all the text that its exact copies share."""
+    """For a page with too few words: all the text that its exact copies have in common."""
 
     full: "Source | None" = None
     """The same page with its volatile lines; None if none were left out."""
 
     core: str | None = None
-    """For a page with too few words: the text that two visits share while nothing of it changes."""
+    """For a page with too few words: the text that stays the same between two visits if the page
+    doesn't change.
+    """
 
 
 def fingerprint(
@@ -140,12 +142,12 @@ def fingerprint(
     identity: str | None = None,
     key: Key = NO_KEY,
 ) -> Fingerprint:
-    """Fingerprint a text, without an index: `Deduplicator.fingerprint` reads HTML, and applies its
-    options and key.
+    """Make the fingerprint of a text without an index. `Deduplicator.fingerprint` reads HTML, and
+    applies its options and key.
 
     Args:
         text: The main text of the page.
-        min_words: A text of fewer words is thin, from 1.
+        min_words: A text with fewer words is thin; at least 1.
         identity: The text that an exact copy of a thin page must share: give the whole page if
             `text` is part of it.
         key: The key of the index, `Deduplicator.key`; by default none.
@@ -165,7 +167,7 @@ def fingerprints(
 ) -> list[Fingerprint]:
     """Make the fingerprints of many texts.
 
-    Each is what `fingerprint` makes of it. Several texts at a time share one pass of arrays.
+    Each is the same as with `fingerprint`. Several texts at a time share one pass of arrays.
     """
     made: list[Fingerprint] = []
     while len(made) < len(sources):
@@ -219,9 +221,9 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
 
 
 def check_fingerprint(read: Fingerprint) -> Fingerprint:
-    """Return a fingerprint that may come from anywhere.
+    """Check a fingerprint that may come from anywhere, and return it.
 
-    Raises ValueError for one that cannot be.
+    Raises ValueError if it's invalid.
     """
     weights = (read.search_weights, read.verify_weights)
     anchors = [anchor for paragraph in read.paragraphs for anchor in paragraph.anchors]
@@ -247,8 +249,8 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:
-    """Return a 64-bit hash of a text, character for character but for white space and what is
-    invisible.
+    """Return a 64-bit hash of a text, character by character except for white space and invisible
+    characters.
     """
     line = without_ignored(text.replace("\n", " "))
     # All white space but the blank is unprintable, and most texts have none; splitting takes longer
@@ -265,9 +267,9 @@ def thin_bits(digest: int) -> bytes:
 
 
 def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
-    """Return the search and verify weights, a row a page.
+    """Return the search and verify weights, one row per page.
 
-    The hashes of the pages' words follow each other.
+    The hashes of the words of all pages are in one array.
     """
     if not words:
         return np.zeros((0, SEARCH_BITS), np.float32), np.zeros((0, VERIFY_BITS), np.float32)

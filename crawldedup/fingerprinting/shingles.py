@@ -27,19 +27,19 @@ _LEAST_LONGER: Final = 2
 
 
 def pair_hashes(words: Hashes) -> Hashes:
-    """Return one hash for each two adjacent words, to be mixed before its bits are used."""
+    """Return one hash for each pair of adjacent words. Mix it before you use its bits."""
     return words[:-1] * FIRST_FACTOR + words[1:] * PAIR_FACTOR
 
 
 def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
-    """Return one hash for each three adjacent words, from the words and their `pair_hashes`; to be
-    mixed like those.
+    """Return one hash for each three adjacent words, from the words and their `pair_hashes`. Mix it
+    like those.
     """
     return pairs[:-1] * TRIPLE_FACTOR + words[2:]
 
 
 def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
-    """Return the distinct longer shingles of a text, which tell where its shingles occur again.
+    """Return the distinct longer shingles of a text, which show where its shingles occur again.
 
     Args:
         shingles: All shingles of the text, in order.
@@ -68,7 +68,7 @@ def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
 
 
 def may_have_longer(shingles: int, distinct: int) -> bool:
-    """Return whether a text of so many shingles may have longer ones."""
+    """Return whether a text with this many shingles may have longer ones."""
     return (shingles - distinct) * _LEAST_LONGER >= distinct
 
 

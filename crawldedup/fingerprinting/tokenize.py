@@ -1,5 +1,5 @@
-"""Split texts into words by hand, since `re` and `str` follow the Unicode version of each Python,
-and hash the words.
+"""Split texts into words, and hash the words. This is done by hand, because `re` and `str` follow
+the Unicode version of each Python.
 
 A text is NFKC-normalized and case-folded as of Unicode 14: a frozen table classifies all code
 points. A word is a run of letters, digits and underscores with their marks; in scripts without
@@ -92,7 +92,7 @@ def split_words(text: str, *, fold_case: bool = True) -> list[str]:
 
 
 def without_ignored(text: str) -> str:
-    """Return a text without the characters that nobody sees, such as joiners."""
+    """Return a text without invisible characters, such as joiners."""
     if text.isascii():
         return text
     codes = _code_points(text)
@@ -119,8 +119,8 @@ def without_endless_marks(text: str) -> str:
 
 @cache
 def _sorted_marks() -> NDArray[np.bool_]:
-    """Return for every code point whether it is one that normalization sorts, or leaves out, or
-    makes such ones of.
+    """Return for every code point whether normalization sorts it, leaves it out, or turns it into
+    such characters.
     """
     is_sorted: NDArray[np.bool_] = class_table() == IGNORED
     combining = [code for code in _PLANES_WITH_MARKS if unicodedata.combining(chr(code))]
@@ -154,8 +154,8 @@ def words_of_lines(text: str) -> NDArray[np.intp]:
 
 
 def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
-    """Return one 64-bit hash a word, shape (words,), in order; the same on every machine and
-    Python.
+    """Return one 64-bit hash per word, shape (words,), in order. They are the same on every machine
+    and Python.
     """
     words, secrets = _words(text), _secrets(key)
     if words.separators is None:
@@ -194,7 +194,7 @@ def _words(text: str) -> _Words:
 def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
     """Find the words of any text in NFKC as of Unicode 14.
 
-    To normalize takes three times as long as to look it up.
+    Normalizing takes three times as long as a lookup.
     """
     codes = _code_points(text)
     classes = class_table().take(codes)
@@ -231,7 +231,7 @@ def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 
 class _Secrets(NamedTuple):
-    """What a key makes of the hash; all of it is public without one."""
+    """The values in the hash that depend on the key. Without a key, all of them are public."""
 
     plane: Hashes  # the values of the basic multilingual plane; 0 for separators
     powers: Hashes

@@ -1,4 +1,4 @@
-"""What a host shows of itself while it is crawled.
+"""What a crawl learns about hosts.
 
 Two answers to one address within minutes, and one page at two addresses, tell what no vocabulary
 can: which numbers change with every load (`lines`), which marks do (`marks`), and which parts of an

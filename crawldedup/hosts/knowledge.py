@@ -1,4 +1,6 @@
-"""What is known of hosts: gathered from the pages of a crawl, and shared through its index."""
+"""What is known about hosts. It's gathered from the pages of a crawl, and shared through
+its index.
+"""
 
 import logging
 import math
@@ -50,25 +52,25 @@ _MOST_NOTE: Final = 1_000_000
 _MOST_READ: Final = 4 * _MOST_NOTE  # letters of a note; some take four bytes
 _MOST_OF_HOST: Final = 64_000  # bytes of a note, so that no host takes the room of all others
 _LONGEST_FOLDER: Final = 200  # letters
-# By such a path, a server may answer with a page of another folder.
+# For such a path, a server may answer with a page from another folder.
 _ANOTHERS_FOLDER: Final = re.compile(r"%25|%2e|%2f|%3b|%5c|\\|/\.\.?[/;]", re.I)
 
 
 class FolderNotes(msgspec.Struct, array_like=True):
-    """What is known of a folder of a host."""
+    """What is known about a folder of a host."""
 
     marks: ChangingMarks = {}
     views: ProvedViews = {}
 
 
 class HostNotes(msgspec.Struct, array_like=True):
-    """What is known of a host: its lines, and its folders by their paths."""
+    """What is known about a host: its lines, and its folders by path."""
 
     lines: Lines = {}
     folders: dict[str, FolderNotes] = {}
 
     def folder(self, path: str) -> FolderNotes:
-        """Return the notes of a folder, and make them if there are none."""
+        """Return the notes about a folder, and create them if there are none."""
         notes = self.folders.get(path)
         if notes is None:
             notes = FolderNotes()
@@ -76,7 +78,7 @@ class HostNotes(msgspec.Struct, array_like=True):
         return notes
 
     def merge(self, other: "HostNotes") -> None:
-        """Take over what others know of the host."""
+        """Merge in what others know about the host."""
         merge_notes(self.lines, other.lines)
         for path, notes in other.folders.items():
             own = self.folder(path)
@@ -94,7 +96,9 @@ class _Load:
 
     at: float
     numbers: bytes | None
-    """Packed; None once the numbers of the page were evidence: a page is that once."""
+    """Packed; None once the numbers of the page have served as evidence, which happens only once
+    per page.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +116,14 @@ _NEVER: Final = _Load(-math.inf, _PACKED.encode({}))
 
 
 class HostKnowledge:
-    """Knows what hosts have shown of themselves in a crawl.
+    """Collects what a crawl learns about hosts.
 
     Threads may share it: the thread that asks the store exchanges notes.
 
     Args:
-        volatile: The option of this name. Only with True, two loads within minutes are compared;
-            with False, nothing is known of lines and marks that change.
-        clock: Tells the time in seconds.
+        volatile: The option with this name. Only with True, two loads within minutes are compared.
+            With False, nothing is known about lines and marks that change.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -138,7 +142,7 @@ class HostKnowledge:
     # What is known
 
     def known_at(self, url: str) -> Known:
-        """Return what is known of the lines of a page's host."""
+        """Return what is known about the lines of a page's host."""
         if self._volatile is False:
             return NOTHING
         folder = folder_of(url)
@@ -147,7 +151,7 @@ class HostKnowledge:
             return known_lines(notes.lines, folder) if notes else NOTHING
 
     def quiet_at(self, url: str) -> frozenset[str]:
-        """Return the kinds of marks that say nothing where a page stands."""
+        """Return the kinds of marks that are ignored in the folder of a page."""
         if self._volatile is False:
             return frozenset()
         with self._lock:
@@ -171,7 +175,7 @@ class HostKnowledge:
             return bool(address.views) and self._are_certain(address)
 
     def proved_views_at(self, address: Address) -> list[tuple[View, ...]]:
-        """Return the views by which a page was met here, as far as they are proved by now."""
+        """Return the views in which a page was loaded here, as far as they are proved by now."""
         with self._lock:
             met = self._views.get(_name_without_views(address), ())
             return [
@@ -198,7 +202,7 @@ class HostKnowledge:
         self.learn_marks(page, read.fingerprint, carries_view=read.carries_view)
 
     def learn_lines(self, page: Page, numbers: Numbers) -> None:
-        """Compare the numbers on a page with those of its load of the last minutes."""
+        """Compare the numbers on a page with those of its load within the last minutes."""
         folder = folder_of(page.url)
         if not numbers or not self._compares_loads(page.url, folder):
             return
@@ -216,7 +220,7 @@ class HostKnowledge:
                 compare_loads(self._host(folder.host).lines, folder, numbers, before)
 
     def learn_marks(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
-        """Compare the marks of a page with those of its last load, and of its last view.
+        """Compare the marks of a page with those of its last load and of its last view.
 
         Args:
             page: The page.
@@ -225,7 +229,7 @@ class HostKnowledge:
         """
         if not fingerprint.marks:
             return
-        # What is kept of a load is compared, so it needs no texts.
+        # Only the stored values of a load are compared, so no texts are needed.
         fingerprint = replace(fingerprint, packed_text=b"", paragraphs=(), full=None)
         with self._lock:
             self._learn_views(page, fingerprint, carries_view=carries_view)
@@ -234,11 +238,11 @@ class HostKnowledge:
                 self._learn_changing_marks(page, folder, fingerprint)
 
     def _compares_loads(self, url: str, folder: Folder) -> bool:
-        """Return whether two loads of a page within minutes tell what changes by itself."""
+        """Return whether two loads of a page within minutes show what changes by itself."""
         return self._volatile is True and _is_own(url, folder)
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
-        """Note the digests of a page without and with its volatile lines."""
+        """Note the digests of a page, without and with its volatile lines."""
         with self._lock:
             self._texts.note_load(url, text, full_text)
 
@@ -274,8 +278,8 @@ class HostKnowledge:
         compare_marks(notes.marks, page, load.fingerprint, earlier.fingerprint)
         for kind in sorted(quiet_kinds(notes.marks) - known):
             _log.info(
-                "crawldedup: the mark %r changes by itself below %r: what comes and goes there "
-                "is not compared",
+                "crawldedup: the mark %r changes by itself below %r: values that come and go "
+                "there are not compared",
                 kind.partition(" ")[0],
                 f"{folder.host}/{folder.undated}"[:_LONGEST_SHOWN],
             )
@@ -310,13 +314,13 @@ class HostKnowledge:
         return all(self._recurs(address, folder, view) for view in address.views)
 
     def _note_value(self, address: Address, folder: Folder, view: View, *, recurs: bool) -> None:
-        """Note at which path a value stands; with an empty text, that it recurs."""
+        """Note at which path a value occurs, or with an empty text, that it recurs."""
         key, path = _values_key(address, folder, view), shortened(address.path)
         is_elsewhere = recurs or self._values.get(key, path) != path
         put_last(self._values, key, "" if is_elsewhere else path, _MOST_PAGES)
 
     def _recurs(self, address: Address, folder: Folder, view: View) -> bool:
-        """Return whether the value of a view stands at another address as well."""
+        """Return whether the value of a view also occurs at another address."""
         return not view.value or self._values.get(_values_key(address, folder, view)) == ""
 
     def _host(self, host: str) -> HostNotes:
@@ -333,9 +337,9 @@ class HostKnowledge:
     # What is shared
 
     def exchange(self, noted: str) -> str:
-        """Take over what others have noted beside an index, and return the note for them.
+        """Merge in what others have noted with an index, and return the note for them.
 
-        The note has the last hosts, in a megabyte at most.
+        The note contains the most recent hosts, in a megabyte at most.
         """
         hosts = _hosts_in(noted)
         with self._lock:
@@ -347,19 +351,19 @@ class HostKnowledge:
 
 
 def _name_without_visit(page: Page) -> str:
-    """Return what names a page, whoever loads it."""
+    """Return what identifies a page, no matter who loads it."""
     if page.identity is not None:
         return shortened(f"{folder_of(page.url).host} {page.identity}")
     return shortened(canonical_url(without_visit(page.url)))
 
 
 def _name_without_views(address: Address) -> str:
-    """Return what names a page, in whatever view."""
+    """Return what identifies a page, in any view."""
     return shortened("&".join([address.path, *address.parameters]))
 
 
 def _folder_without_views(address: Address) -> Folder:
-    """Return the folder of a page, wherever its views stand."""
+    """Return the folder of a page, regardless of its views."""
     host, _, path = address.path.partition("/")
     return folder_at(host, f"/{path}")
 
@@ -372,7 +376,7 @@ def _values_key(address: Address, folder: Folder, view: View) -> tuple[str, str,
 def _paths_of(folder: Folder) -> list[str]:
     """Return the folders whose changing marks a page may show: its own, and the inner one.
 
-    A page of `world/` may stand in `latest/world/` as well, with the pictures that rotate there.
+    A page in `world/` may also be in `latest/world/`, with the pictures that rotate there.
     """
     path = folder.undated
     inner = path.partition("/")[2]
@@ -380,19 +384,19 @@ def _paths_of(folder: Folder) -> list[str]:
 
 
 def _is_own(url: str, folder: Folder) -> bool:
-    """Return whether the owner of a folder is known to have made what stands there."""
+    """Return whether the pages in a folder are known to come from its owner."""
     if folder.is_common or len(folder.path) > _LONGEST_FOLDER:
         return False
     return _ANOTHERS_FOLDER.search(url.partition("?")[0]) is None
 
 
 def _hosts_in(noted: str) -> _Hosts:
-    """Return what a note says, or nothing if a crawler did not write it."""
+    """Return the content of a note, or nothing if it wasn't written by a crawler."""
     if len(noted) > _MOST_READ:
         return {}
     try:
         hosts = msgspec.json.decode(noted or "{}", type=_Hosts)
-        # Workers are told of the lines: no number may be longer than 64 bits.
+        # The lines are sent to workers, so no number may be longer than 64 bits.
         _PACKED.encode(hosts)
     except (msgspec.MsgspecError, OverflowError, RecursionError):
         return {}
@@ -400,7 +404,7 @@ def _hosts_in(noted: str) -> _Hosts:
 
 
 def _packed_note(hosts: _Hosts) -> str:
-    """Return the note about hosts, without those that would take too much room."""
+    """Return the note about hosts, without hosts that would take too much space."""
     packed = {host: _packed_host(notes) for host, notes in hosts.items()}
     kept = {host: note for host, note in packed.items() if len(note) <= _MOST_OF_HOST}
     size = sum(len(host) + len(note) + 6 for host, note in kept.items())
@@ -412,7 +416,9 @@ def _packed_note(hosts: _Hosts) -> str:
 
 
 def _packed_host(notes: HostNotes) -> bytes:
-    """Return the notes about a host: about the last half of its folders if all are too many."""
+    """Return the notes about a host. If there are too many folders, only about the last half of
+    them.
+    """
     packed = msgspec.json.encode(notes)
     folders = list(notes.folders.items())
     while len(packed) > _MOST_OF_HOST and folders:

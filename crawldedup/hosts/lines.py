@@ -32,7 +32,7 @@ _MOST_FOLDERS: Final = 32  # of a line
 
 
 class LineInFolder(msgspec.Struct, array_like=True):
-    """What reloads of the pages in a folder have shown of a line."""
+    """What reloads of the pages in a folder have shown about a line."""
 
     numbers: set[int] = set()
     """The places of the numbers that have changed."""
@@ -42,17 +42,17 @@ class LineInFolder(msgspec.Struct, array_like=True):
 
 
 class Line(msgspec.Struct, array_like=True):
-    """What reloads have shown of a line.
+    """What reloads have shown about a line.
 
-    Pages with the same headings may differ in their numbers alone, so that these are what they are
-    about: three different headings must speak for a line.
+    Pages with the same headings may differ only in their numbers, which are then their content. So
+    three different headings have to support a line.
     """
 
     folders: dict[str, LineInFolder] = {}
-    """What was seen in each folder."""
+    """The evidence in each folder."""
 
     same: int = 0
-    """How often none has changed."""
+    """How often no number has changed."""
 
     headings: set[int] = set()
     """Hashes of the headings of pages where numbers have changed, three at most."""
@@ -69,7 +69,7 @@ class Line(msgspec.Struct, array_like=True):
 
     @property
     def is_volatile(self) -> bool:
-        """Whether numbers of the line are known to change."""
+        """Whether numbers in the line are known to change."""
         return len(self.headings) >= _WITNESSES and self.same <= _MOST_SAME * self.changes
 
     def known(self, host: str, *, is_shared: bool) -> KnownLine:
@@ -77,7 +77,7 @@ class Line(msgspec.Struct, array_like=True):
 
         Args:
             host: The host.
-            is_shared: Whether the page that is asked about stands on a host of many users.
+            is_shared: Whether the page is on a host with many users.
         """
         if not is_shared and not any(Folder(host, path).is_shared for path in self.folders):
             numbers = {number for seen in self.folders.values() for number in seen.numbers}
@@ -91,7 +91,7 @@ class Line(msgspec.Struct, array_like=True):
         return known
 
     def add(self, folder: str, changed: set[int], headings: tuple[int, ...]) -> None:
-        """Add what a reload of a page has shown.
+        """Add the evidence from a reload of a page.
 
         Args:
             folder: The path of the page's folder.
@@ -126,7 +126,7 @@ def compare_loads(lines: Lines, folder: Folder, numbers: Numbers, earlier: Numbe
 
 
 def known_lines(lines: Lines, folder: Folder) -> Known:
-    """Return what is known of the lines of a host for a page in this folder."""
+    """Return what is known about the lines of a host, for a page in this folder."""
     is_shared = folder.is_shared
     return {
         name: line.known(folder.host, is_shared=is_shared)

@@ -42,7 +42,7 @@ DATA: Final = "data"
 _WITNESSES: Final = 3
 _MOST_SHARE: Final = 0.1
 _MOST_LOADS: Final = 64
-"""Beyond this many loads, older ones count half as much, so that marks can become stable again."""
+"""After this many loads, older ones count half as much, so that marks can become stable again."""
 
 _MOST_KINDS: Final = 32  # of a folder
 _MOST_VALUES: Final = 128  # of a kind
@@ -51,22 +51,25 @@ _WITNESS_BYTES: Final = 12
 
 
 class Changes(msgspec.Struct, array_like=True):
-    """How often a kind of mark was compared between two loads in a folder, and was another one."""
+    """How often a kind of mark was compared between two loads in a folder, and how often it was
+    different.
+    """
 
     loads: int = 0
     conflicts: int = 0
     witnesses: set[str] = set()
-    """What tells the pages apart where it was another one, three at most."""
+    """What identifies the pages on which it was different, three at most."""
 
     values: dict[int, str] = {}
-    """The values that have come or gone, each with its page; with an empty text, if it was several.
+    """The values that have come or gone, each with its page, or with an empty text if there were
+    several pages.
     """
 
     recurring: int = 0
-    """How often a value was met on another page, too; only of data."""
+    """How often a value was also seen on another page; only for data."""
 
     def meet(self, value: int, witness: str) -> None:
-        """Note on which page a value was met."""
+        """Note on which page a value was seen."""
         known = self.values.get(value, witness)
         if known != witness:
             self.recurring += bool(known)
@@ -74,7 +77,7 @@ class Changes(msgspec.Struct, array_like=True):
         put_last(self.values, value, witness, _MOST_VALUES)
 
     def beside(self, value: int) -> list[int]:
-        """Return the other values of the one page that had this value."""
+        """Return the other values of the only page that had this value."""
         page = self.values.get(value)
         if not page:
             return []
@@ -91,11 +94,11 @@ class Changes(msgspec.Struct, array_like=True):
 
     @property
     def are_frequent(self) -> bool:
-        """Whether the mark says nothing in the folder."""
+        """Whether the mark is ignored in the folder."""
         return len(self.witnesses) >= _WITNESSES and self.conflicts > _MOST_SHARE * self.loads
 
     def add(self, witness: str, *, is_conflict: bool) -> None:
-        """Add what two loads of a page have shown."""
+        """Add the evidence from two loads of a page."""
         self.loads += 1
         if is_conflict:
             self.conflicts += 1
@@ -107,15 +110,14 @@ class Changes(msgspec.Struct, array_like=True):
 
 
 ChangingMarks = dict[str, Changes]
-"""How often each kind of mark changed in a folder. Data count by what they are called:
-"data 12ab"."""
+"""How often each kind of mark changed in a folder. Data are counted by name: "data 12ab"."""
 
 
 def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: Fingerprint) -> None:
     """Note which marks differ between two loads of a page.
 
     Args:
-        changes: What is known of the folder of the page.
+        changes: What is known about the folder of the page.
         page: The address of the page.
         load: One load of the page.
         other: The other load.
@@ -142,13 +144,13 @@ def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: F
 
 
 def _witness(content: ContentMarks, page: str) -> str:
-    """Return what tells a page from other witnesses: its name, or else its address."""
+    """Return what tells a page apart from other witnesses: its name, or else its address."""
     best = best_name(content.names)
     return f"{best.hash:x}" if best is not None else _hash_of(page)
 
 
 def _hash_of(page: str) -> str:
-    """Return a short witness: addresses may be long, and notes are not."""
+    """Return a short form of a witness, because addresses may be long and notes should be short."""
     digest = hashlib.blake2b(page.encode("utf-8", "replace"), digest_size=_WITNESS_BYTES)
     return base64.b64encode(digest.digest()).decode()
 
@@ -164,7 +166,7 @@ def _compare_data(
 
 
 def _are_alike(load: Fingerprint, other: Fingerprint) -> bool:
-    """Return whether two loads have the same text, but for a name in it."""
+    """Return whether two loads have the same text, except for a name in it."""
     if load.digest == other.digest:
         return True
     if load.thin or other.thin:
@@ -175,9 +177,9 @@ def _are_alike(load: Fingerprint, other: Fingerprint) -> bool:
 def _say_the_same(
     load: Fingerprint, other: Fingerprint, content: ContentMarks, its: ContentMarks
 ) -> bool:
-    """Return whether two loads say the same, whatever they are called.
+    """Return whether two loads have the same content, regardless of their names.
 
-    On a short page, a headline that stands in several places is more than a tenth of the words.
+    On a short page, a headline that occurs in several places is more than a tenth of the words.
     """
     if load.thin or other.thin or content.is_listing or its.is_listing:
         return False
@@ -185,7 +187,7 @@ def _say_the_same(
 
 
 def may_change(marks: bytes) -> bool:
-    """Return whether the packed marks of a page have some that often change by themselves."""
+    """Return whether the packed marks of a page include kinds that often change by themselves."""
     page = unpacked(marks)
     if page is None:
         return False
@@ -194,7 +196,7 @@ def may_change(marks: bytes) -> bool:
 
 
 def kind_of_datum(name: int) -> str:
-    """Return the kind of a declared value, from the hash of what it is called."""
+    """Return the kind of a declared value, from the hash of its name."""
     return f"{DATA} {name:x}"
 
 
@@ -209,10 +211,10 @@ def _note(changes: ChangingMarks, kind: str, witness: str, conflicting: Sequence
 
 
 def meet_values(changes: ChangingMarks, page: str, load: Fingerprint) -> None:
-    """Note the names and declared values on a page that change on others.
+    """Note the names and declared values on a page that change on other pages.
 
-    A random number does not recur. A name that does is the name of another page: an address that
-    shows a random page has all of their names.
+    A random number doesn't recur. If a name recurs, it's the name of another page, because an
+    address that shows a random page has the names of all of them.
     """
     marks = unpacked(load.marks)
     if marks is None or not changes:
@@ -227,7 +229,7 @@ def meet_values(changes: ChangingMarks, page: str, load: Fingerprint) -> None:
 
 
 def quiet_kinds(changes: ChangingMarks) -> frozenset[str]:
-    """Return the kinds of marks that say nothing in a folder."""
+    """Return the kinds of marks that are ignored in a folder."""
     return frozenset([kind for kind, known in changes.items() if known.are_frequent])
 
 
@@ -241,7 +243,7 @@ def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
     names, pictures, players = content.names, content.pictures, content.players
     best = best_name(names)
     if NAME in kinds and best is not None:
-        # It still tells the page from pages of all other names.
+        # It still tells the page apart from pages with other names.
         aliases = [Name(other, ALIAS) for other in changes[NAME].beside(best.hash)]
         names = (*names, *aliases)[:MOST_NAMES]
     if PICTURE in kinds and content.has_lead and changes[PICTURE].has_rotated(pictures[0]):

@@ -4,11 +4,11 @@ from typing import Protocol, TypeVar
 
 
 class Note(Protocol):
-    """What pages have shown of one thing."""
+    """The evidence that pages have given about one thing."""
 
     @property
     def evidence(self) -> int:
-        """How many loads, or pairs of pages, speak of it."""
+        """The number of loads, or pairs of pages, that it's based on."""
 
 
 K = TypeVar("K")
@@ -16,7 +16,7 @@ N = TypeVar("N", bound=Note)
 
 
 def merge_notes(notes: dict[K, N], others: dict[K, N]) -> None:
-    """Take over what others have noted: of two notes, the one with more evidence holds."""
+    """Merge in what others have noted. Of two notes, the one with more evidence wins."""
     for name, note in others.items():
         own = notes.get(name)
         if own is None or note.evidence > own.evidence:

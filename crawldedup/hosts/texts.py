@@ -1,8 +1,8 @@
-"""Tell pages that differ in volatile numbers alone from pages that change by themselves.
+"""Distinguish pages that differ only in volatile numbers from pages that change by themselves.
 
-Without its volatile numbers, a page may read like another one, and be another content: two months
-of an archive, say. Once two pages of a text have changed by themselves, the numbers are known to
-say nothing about it.
+Without its volatile numbers, a page may read like another one although its content is different,
+such as two months of an archive. Once two pages with the same text have changed by themselves, the
+numbers are known to be meaningless for that text.
 """
 
 import re
@@ -18,7 +18,7 @@ _MOST_PAGES: Final = 4096
 
 
 class ChangingTexts:
-    """Knows which texts are shared by pages that change by themselves."""
+    """Remembers which texts belong to pages that change by themselves."""
 
     def __init__(self) -> None:
         self._loads: dict[tuple[int, str], int] = {}
@@ -36,12 +36,13 @@ class ChangingTexts:
     def may_be_two(
         self, url: str, original: str | None, text: int, claimed: str | None = None
     ) -> bool:
-        """Return whether only the numbers left out may tell a page from its original.
+        """Return whether only the numbers that were left out may tell a page apart from its
+        original.
 
         Args:
             url: The URL of the page.
             original: The URL of its original, or None if that is not known.
-            text: The digest of what is left of the page.
+            text: The digest of the rest of the page.
             claimed: The canonical URL that the page names, if it names one.
 
         Returns:
@@ -65,12 +66,12 @@ class ChangingTexts:
 
 
 def _owner_of(url: str) -> tuple[str, str]:
-    """Return the site of a page, and the user whose it is there."""
+    """Return the site of a page, and the user who owns the page there."""
     return site_of(url), folder_of(url).owner
 
 
 def _last_part(url: str) -> str:
-    """Return the last part of the path in a URL, by which copies in several folders are called."""
+    """Return the last part of the path in a URL, which copies in several folders have in common."""
     return url.partition("?")[0].rstrip("/").rpartition("/")[2]
 
 

@@ -25,26 +25,26 @@ from crawldedup.search.decision import VIEW_SIMILARITY, estimate_similarity
 _WITNESSES: Final = 3
 _MOST_CONTRARY: Final = 0.1
 _MOST_PAIRS: Final = 256
-"""Beyond this many pairs, older ones count half as much."""
+"""After this many pairs, older ones count half as much."""
 
 _MOST_KINDS: Final = 32  # of a folder
 _LONGEST_KIND: Final = 40
 _COPY: Final = 0.9
-# A print view is part of the page: what it has stands on the page as well.
+# A print view is part of the page, so all of its text is also on the page.
 _CONTAINED: Final = 0.9
 _LEAST_OF_PART: Final = 0.25
 
 
 class Pairs(msgspec.Struct, array_like=True):
-    """Pairs of addresses in a folder that differ in one kind of view alone."""
+    """Pairs of addresses in a folder that only differ in one kind of view."""
 
     copies: int = 0
     contrary: int = 0
     names: set[str] = set()
-    """The names of pages that came as copies, three at most."""
+    """The names of pages that were copies, three at most."""
 
     renamed: int = 0
-    """How many of the contrary pairs had another name alone, above the same text."""
+    """How many of the contrary pairs only differed in their names, above the same text."""
 
     @property
     def evidence(self) -> int:
@@ -72,28 +72,30 @@ class Pairs(msgspec.Struct, array_like=True):
             self.renamed //= 2
 
     def forgive_names(self) -> None:
-        """Leave out the pairs that had another name alone: names have proved to change."""
+        """Leave out the pairs that only differed in their names, because names have turned out to
+        change.
+        """
         self.contrary -= self.renamed
         self.renamed = 0
 
 
 ProvedViews = dict[str, Pairs]
-"""What is known of each kind of view in a folder."""
+"""What is known about each kind of view in a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewOfPage:
-    """What two loads at the same address but for a view are compared by."""
+    """What is compared for two loads whose addresses only differ in a view."""
 
     views: frozenset[View]
     names: tuple[Name, ...]
     fingerprint: Fingerprint
     text: int | None = None
-    """The hash of what the page says, whatever it is called; None for a listing or a short page."""
+    """The hash of the page's content regardless of its name; None for a listing or a short page."""
 
     @classmethod
     def of(cls, address: Address, fingerprint: Fingerprint) -> "ViewOfPage":
-        """Take from a page what it is compared by."""
+        """Take the values that are compared from a page."""
         marks = unpacked(fingerprint.marks)
         if marks is None:
             return cls(frozenset(address.views), (), fingerprint)
@@ -105,12 +107,12 @@ class ViewOfPage:
 def compare_views(
     proved: ProvedViews, view: ViewOfPage, other: ViewOfPage, *, names_change: bool = False
 ) -> None:
-    """Note what two pages show whose addresses differ in views alone.
+    """Note the evidence from two pages whose addresses only differ in views.
 
-    Pages that differ in several kinds of views say nothing about any of them.
+    Pages that differ in several kinds of views aren't evidence for any of them.
 
     Args:
-        proved: What is known of the folder of the pages.
+        proved: What is known about the folder of the pages.
         view: One of the pages.
         other: The other page.
         names_change: Whether names are known to change by themselves there. Then another name above
@@ -136,7 +138,7 @@ def compare_views(
 
 
 def _are_copies(view: ViewOfPage, other: ViewOfPage) -> bool | None:
-    """Return whether two views are copies of one page; None if nobody can say."""
+    """Return whether two views are copies of one page, or None if that's unclear."""
     if have_other_names(view.names, other.names):
         return False
     first, second = view.fingerprint, other.fingerprint
@@ -154,12 +156,12 @@ def _are_copies(view: ViewOfPage, other: ViewOfPage) -> bool | None:
 
 
 def _is_layout(view: ViewOfPage, other: ViewOfPage) -> bool:
-    """Return whether two views differ in how a page is laid out: such a view has no value."""
+    """Return whether two views only differ in their layout. Such a view has no value."""
     return all(not differing.value for differing in view.views ^ other.views)
 
 
 def _is_part(similarity: float, words: int, other_words: int) -> bool:
-    """Return whether nearly all words of one text stand in the other."""
+    """Return whether nearly all words of one text are in the other."""
     if similarity < _LEAST_OF_PART:
         return False
     shared = similarity / (1 + similarity) * (words + other_words)

@@ -1,1 +1,1 @@
-"""The way of a page through an index: `judging` reads as its steps."""
+"""The steps from a page to its verdict: `judging` takes them in order."""

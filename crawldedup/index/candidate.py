@@ -1,4 +1,4 @@
-"""Compare a page with a remembered one: how alike they are, and what follows from that."""
+"""Compare a page with a remembered one: how similar they are, and whether it is a copy."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Candidate:
     accepted: bool  #: True if the cost is within the limit.
     #: The standard error of the estimated similarity; None for thin pages.
     deviation: float | None = None
-    #: The number of the probe that meets the page, from 1; None for one known by its URL.
+    #: The number of the probe that finds the page, from 1; None for one known by its URL.
     probe: int | None = None
     flips: tuple[Flip, ...] = ()  #: The search bits that differ; none for thin pages.
     #: What shows that the page is a sibling, such as "picture": see `crawldedup.marks.relation`.
@@ -93,7 +93,7 @@ def _sibling_by(query: Query, record: Record) -> str | None:
 
 
 def _probe_that_meets(record: Record, query: Query) -> int | None:
-    """Return the number of the first probe that meets a record, from 1; None if none does."""
+    """Return the number of the first probe that finds a record, from 1; None if none does."""
     plan = query.plan
     key_of_table = np.array([table.key(record.search) for table in TABLES], np.uint64)
     keys = key_of_table.take(plan.tables)

@@ -41,7 +41,7 @@ _KEYS: Final = [Key(bytes([number] * 16)) for number in range(INDEXES)]
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Tells the verdict that a crawl would give a page now, and why."""
+    """The verdict that a crawl would give a page now, and the reasons."""
 
     verdict: Verdict  #: The verdict.
     text: str | None  #: The text that is compared; None for a page that is given as a fingerprint.
@@ -70,7 +70,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Tells how alike two pages are, and what a crawl would make of the second one."""
+    """How similar two pages are, and what a crawl would do with the second one."""
 
     #: The verdict on the second page, of a crawl that has seen the first page alone.
     verdict: Verdict
@@ -107,7 +107,7 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
     Args:
         judge: Takes pages through the index.
         index: The index.
-        page: The page, which is not to be remembered.
+        page: The page, which must not be remembered.
 
     Raises:
         CrawlDedupError: The page cannot be read, or the store cannot answer.
@@ -138,10 +138,10 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
 
 
 def _ignored_kinds(hosts: HostKnowledge, url: str, marks: bytes) -> frozenset[str]:
-    """Return the kinds of marks that are ignored where a page stands: they come and go.
+    """Return the kinds of marks that are ignored in the folder of a page, because they come and go.
 
     Args:
-        hosts: What is known of hosts.
+        hosts: What is known about hosts.
         url: The URL of the page.
         marks: The packed marks of its content.
     """
@@ -160,7 +160,7 @@ def _ignored_kinds(hosts: HostKnowledge, url: str, marks: bytes) -> frozenset[st
 
 
 def _marks_in_words(marks: ShownMarks | None, quiet: frozenset[str]) -> tuple[str, ...]:
-    """Return the marks of a page, one a line, and say which are ignored where it stands."""
+    """Return the marks of a page, one per line, and say which are ignored in its folder."""
     if marks is None:
         return ()
     kept = marks.without(quiet).lines()
@@ -169,7 +169,7 @@ def _marks_in_words(marks: ShownMarks | None, quiet: frozenset[str]) -> tuple[st
 
 
 def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanation:
-    """Explain what the records mean that a search has found for a page.
+    """Explain the records that a search has found for a page.
 
     The text and the marks of the page, and the number of pages in the index, are left out.
     """
@@ -205,7 +205,7 @@ def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanat
 
 
 def _judged_by(candidate: Candidate, limit: int, limit_of_siblings: int) -> Candidate:
-    """Say whether a candidate is within the limit; siblings are no part of a crowd."""
+    """Say whether a candidate is within the limit. Siblings aren't part of a crowd."""
     if candidate.sibling is not None:
         limit = limit_of_siblings
     return replace(candidate, accepted=candidate.cost <= limit)
@@ -214,9 +214,9 @@ def _judged_by(candidate: Candidate, limit: int, limit_of_siblings: int) -> Cand
 def _nearest(
     records: Sequence[Record], candidates: Sequence[Candidate], bounds: Crowd
 ) -> Record | None:
-    """Return the nearest record that is worth telling; None if there is none.
+    """Return the nearest record that's worth reporting, or None if there is none.
 
-    Within reach, siblings are passed over; beyond, nobody asks whether a record is one.
+    Siblings within reach are passed over. Beyond that, it doesn't matter whether it's a sibling.
     """
     for record, candidate in zip(records, candidates, strict=True):
         is_sibling = candidate.cost <= bounds.reach and candidate.sibling is not None
@@ -267,7 +267,7 @@ def compare(
     """
     for page in (first, second):
         if not isinstance(page, Page) or page.fingerprint:
-            allowed = "a Page; a fingerprint alone does not tell what differs: give html or text"
+            allowed = "a Page; a fingerprint alone cannot show what differs: give html or text"
             raise checks.refused("a page to compare", page, allowed)
     checked = Options.from_values({"key": 0, **options, "store": "memory://", "scope": "global"})
     key = Key(cast("bytes", checked.key) or b"")
@@ -317,7 +317,7 @@ class _Pair:
         self, first: Page, second: Page, options: Options, key: Key, hosts: HostKnowledge
     ) -> None:
         self._pages = (first, second)
-        self._key = key  # what the lines that `hosts` knows are hashed with
+        self._key = key  # the key with which the lines that `hosts` knows are hashed
         # Parameters that keep pages apart would hide how alike the texts are.
         parameters, apart = options.distinguish_params, options.apart
         options = replace(options, distinguish_params=None, apart=None)
@@ -329,7 +329,7 @@ class _Pair:
         self._names_first = self._is_first_named()
 
     def _content_of(self, page: Page, hosts: HostKnowledge) -> PageContent:
-        """Return the content of a page. The error for one that cannot be read names the page."""
+        """Return the content of a page. If it can't be read, the error names the page."""
         try:
             return self._reader.content(page, hosts.known_at(page.url), self._key)
         except PageError as error:
@@ -392,7 +392,7 @@ class _Pair:
         if resembles_original:
             subject = subject._replace(resembles_original=True)
             (query,) = self._queries.queries([subject], key, size=1)
-        # They may have one URL, too, and are no revisits of each other.
+        # They may even have the same URL, but they aren't revisits of each other.
         record = replace(known_query.record, packed_text=b"", url_key=query.record.url_key ^ 1)
         similarity = self._queries.similarity(second_page, resembles_original=resembles_original)
         candidate = candidate_of(second, query, record, similarity)
@@ -411,5 +411,5 @@ class _Pair:
 
 
 def _no_text(_: PageName) -> bytes:
-    """Look up no text: the difference is told by `Comparison.changes`."""
+    """Look up no text, because `Comparison.changes` has the difference."""
     return b""

@@ -1,4 +1,4 @@
-"""Share what crawlers learn of hosts, in a note that is kept with their index."""
+"""Share what crawlers learn about hosts, in a note that's stored with their index."""
 
 from contextlib import suppress
 from typing import Final
@@ -11,7 +11,7 @@ _NOTE: Final = "hosts"
 
 
 def exchange(hosts: HostKnowledge, store: Store, *, tells: bool) -> None:
-    """Take over what other crawlers have learned, and tell them what this one has.
+    """Merge in what other crawlers have learned, and share what this one has learned.
 
     Nothing is raised if the store fails or is full: the next exchange makes up for it.
 

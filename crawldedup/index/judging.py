@@ -1,7 +1,7 @@
-"""The way of a page through an index: read, fingerprint, query, answer, verdict.
+"""The steps from a page to its verdict: read, fingerprint, query, answer, verdict.
 
 `Judge.judge` takes pages this way in batches, and `Judge._decide` is the way itself. Each page
-travels as a `Job`, which gathers what becomes of it.
+travels as a `Job`, which collects the results of the steps.
 """
 
 import time
@@ -38,12 +38,12 @@ BATCH_SECONDS: Final = 0.5
 """A batch that took this long to read goes to the store as it is."""
 
 Result = Verdict | CrawlDedupError
-"""What a page ends with: its verdict, or the reason why it has none."""
+"""The result for a page: its verdict, or the reason why it has none."""
 
 T = TypeVar("T")
 
 _NOT_RETRIED: Final = (StoreUnavailableError, StoreFullError)
-"""Errors with which another try would end, too."""
+"""Errors that would occur again with another try."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -72,14 +72,14 @@ class Job:
 
 
 class SearchResult(NamedTuple):
-    """What a search for the pages that resemble a page has found."""
+    """The results of a search for pages that resemble a page."""
 
     content: Content
     fingerprint: Fingerprint
     query: Query
 
     similarity: float
-    """The similarity from which on pages were searched."""
+    """The lowest similarity that was searched for."""
 
     records: list[Record]
     """All the pages that were compared, nearest first, whether they are accepted or not."""
@@ -90,7 +90,7 @@ class Judge:
 
     Args:
         index: The index.
-        reader: Reads pages as the options of the index say.
+        reader: Reads pages according to the options of the index.
     """
 
     def __init__(self, index: Index, reader: PageReader) -> None:
@@ -98,7 +98,7 @@ class Judge:
         self._reader = reader
 
     def jobs(self, pages: Sequence[Page], contents: Sequence[Content] | None = None) -> list[Job]:
-        """Return the jobs of pages; read those of which no content is given."""
+        """Return the jobs of pages, and read the pages whose content isn't given."""
         if not contents:
             contents = [self.read(page) for page in pages]
         return [Job(page, content) for page, content in zip(pages, contents, strict=True)]
@@ -108,14 +108,14 @@ class Judge:
     ) -> Iterator[list[Job]]:
         """Read pages, and yield their jobs in batches.
 
-        A batch ends early if it takes long to read. An error of the iterator is raised behind the
-        batch of the pages that came before it.
+        A batch ends early if it takes long to read. An error of the iterator is raised after the
+        batch with the pages before it.
 
         Args:
             pages: The pages.
             size: The most pages of a batch.
-            ends_at_unreadable: Whether to end a batch with a page that cannot be read: the caller
-                may not want those that follow it.
+            ends_at_unreadable: Whether to end a batch with a page that can't be read, because the
+                caller may not want the ones after it.
         """
         failure: Exception | None = None
         while failure is None:
@@ -137,7 +137,8 @@ class Judge:
             raise failure
 
     def read(self, page: Page, *, with_text: bool = False) -> Content:
-        """Return what is compared of a page, and learn from HTML which lines are volatile.
+        """Return the content of a page that gets compared, and learn from HTML which lines are
+        volatile.
 
         Args:
             page: The page.
@@ -155,10 +156,10 @@ class Judge:
         return content
 
     def judge(self, jobs: Sequence[Job]) -> None:
-        """Set the result of each job: a verdict, or an error that befell this page alone.
+        """Set the result of each job: a verdict, or an error that only affects this page.
 
         Raises:
-            StoreError: The index cannot be opened, or the lease not be renewed.
+            StoreError: The index can't be opened, or the lease can't be renewed.
         """
         added = [job.page for job in jobs if job.page.remember]
         if added:
@@ -175,9 +176,9 @@ class Judge:
                     job.result = self._result_alone(job.page, job.content)
 
     def _batches(self, jobs: Sequence[Job]) -> list[list[Job]]:
-        """Cut where the way of a page may depend on the verdicts about those before it.
+        """Split where the decision about a page may depend on the verdicts before it.
 
-        The pages of a batch are all to be remembered, or none of them is.
+        Either all pages of a batch should be remembered, or none of them.
         """
         batches: list[list[Job]] = []
         batch: list[Job] = []
@@ -201,7 +202,7 @@ class Judge:
     def _decide(self, batch: Sequence[Job]) -> None:
         """Take a batch all the way, and set the result of each job.
 
-        All of its pages are to be remembered, or none is.
+        Either all of its pages should be remembered, or none.
         """
         key = self._index.key  # One for all steps: a call of the store may bring another one.
         jobs = self._make_fingerprints(batch, key)
@@ -218,7 +219,8 @@ class Judge:
                 job.result = error
             return
         if not isinstance(answers[0], StoreError):
-            self._index.forget_delivered(delivered)  # The first query has told the store of them.
+            # The first query has told the store about them.
+            self._index.forget_delivered(delivered)
         for job, answer in zip(jobs, answers, strict=True):
             job.result = self._result_of(job, answer)
         for job in jobs:
@@ -252,7 +254,9 @@ class Judge:
         return jobs
 
     def _learn_marks(self, jobs: Sequence[Job]) -> None:
-        """Learn from HTML that was read here. Whoever gives a fingerprint has read it before."""
+        """Learn from HTML that was read here. If a fingerprint is given, the HTML was read
+        before.
+        """
         for job in jobs:
             content = job.content
             if isinstance(content, PageContent) and job.page.html and job.page.remember:
@@ -303,7 +307,7 @@ class Judge:
         ]
 
     def _result_of(self, job: Job, answer: Answer | StoreError) -> Result:
-        """Return the verdict that an answer means; learn from it."""
+        """Return the verdict for an answer, and learn from it."""
         if isinstance(answer, StoreError):
             return answer
         if job.page.remember:
@@ -315,7 +319,9 @@ class Judge:
     def with_coverage(
         self, verdict: Verdict, page: Page, fingerprint: Fingerprint, query: Query
     ) -> Verdict:
-        """Add to the verdict of a new page how much of it stands on earlier pages, if asked for."""
+        """Add to the verdict of a new page how much of it is on earlier pages, if the options ask
+        for it.
+        """
         if not fingerprint.paragraphs or verdict.is_duplicate:
             return verdict
         index = self._index
@@ -325,7 +331,8 @@ class Judge:
         return verdict
 
     def _ask_again_if_two_pages(self, job: Job, verdict: Verdict, full: Fingerprint) -> None:
-        """Ask again with all numbers if only those left out may tell a page from its original.
+        """Ask again with all numbers if only the ones left out may tell a page apart from its
+        original.
 
         Args:
             job: The page, compared without its volatile numbers.
@@ -352,11 +359,11 @@ class Judge:
         )
 
     def with_all_numbers(self, page: Page, full: Fingerprint) -> Page:
-        """Return the page to ask about if all the numbers of a page are to be compared.
+        """Return the page to ask about in order to compare all the numbers of a page.
 
         It asks for a higher similarity than `page`. Copies of the page may be remembered without
-        their volatile lines. Where two pages that differ in these lines alone have the similarity
-        s, a page with them and its copy without them have 2s / (1 + s).
+        their volatile lines. If two pages that only differ in these lines have the similarity s, a
+        page with them and its copy without them have 2s / (1 + s).
 
         Args:
             page: The page, which was compared without its volatile lines.
@@ -377,11 +384,12 @@ class Judge:
         return self._reader.omissions(page, content)
 
     def search(self, page: Page) -> SearchResult:
-        """Find all remembered pages that are worth a comparison with a page. Change nothing.
+        """Find all remembered pages that are worth comparing with a page, without changing
+        anything.
 
         Raises:
-            CrawlDedupError: The page cannot be read, its fingerprint has another key, or the store
-                failed.
+            CrawlDedupError: The page can't be read, its fingerprint has a different key, or the
+                store failed.
         """
         index = self._index
         index.look()
@@ -395,7 +403,8 @@ class Judge:
         self._make_queries([job], key)
         query = job.query
         if not job.fingerprint.thin:
-            # Take all that the search meets, however different. A thin page meets only its copies.
+            # Take everything that the search finds, however different. For a thin page, it only
+            # finds copies.
             rule = replace(query.rule, limit=sum(query.rule.costs), crowd=None)
             query = replace(query, rule=rule)
         (records,) = index.store.find([query])

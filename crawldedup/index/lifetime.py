@@ -1,4 +1,4 @@
-"""The life of an index in one process: open it or only look, keep its lease, close it."""
+"""The life of an index in one process: open it or only look at it, renew its lease, close it."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ from crawldedup.stores import profiles, registry
 from crawldedup.stores.contract import CrawlSession, Layout, PageName, Record
 
 HEARTBEAT_SECONDS: Final = 20.0
-"""How often a crawler at work renews its lease."""
+"""How often a running crawler renews its lease."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -34,19 +34,19 @@ class Index:
         options: The options of the index.
         store: The store, for its one index.
         queries: Makes the queries about pages.
-        hosts: What hosts have shown of themselves.
+        hosts: What is known about hosts.
         scopes: The scopes of the pages.
-        pages: About how many pages the index held when it was last asked; 0 before.
+        pages: The approximate number of pages in the index when it was last asked; 0 before that.
         is_open: True once this process has joined the crawl.
         is_closed: True from `close` until `open` is called again.
     """
 
     def __init__(self, options: Options, reading_profile: str) -> None:
-        """Connect to nothing yet.
+        """Doesn't connect to anything yet.
 
         Args:
             options: The options of the index.
-            reading_profile: The name of what decides the bits: `PageReader.profile`.
+            reading_profile: The name for everything that affects the bits: `PageReader.profile`.
         """
         self.options = options
         self.hosts = HostKnowledge(options.volatile)
@@ -68,12 +68,14 @@ class Index:
 
     @property
     def key(self) -> Key:
-        """The key of the index, as far as it is known: another one may come with the next call."""
+        """The key of the index as far as it's known. The next call may bring another one."""
         return self.store.layout.key
 
     @property
     def place(self) -> str:
-        """Where the index is, to show: the store without its password, and the namespace."""
+        """The place of the index in a form that can be shown: the store without its password, and
+        the namespace.
+        """
         return f"{shown_url(self.options.store)} namespace={self.options.namespace!r}"
 
     def open(self, session: CrawlSession | None = None) -> None:
@@ -112,14 +114,13 @@ class Index:
             self._warn_of_other_scope()
 
     def accept_profile(self) -> dict[str, str]:
-        """Use the index that is there, whatever options it was made with.
+        """Use the existing index, no matter which options it was made with.
 
         Returns:
             What differs from the options of this program, in words, by the option.
 
         Raises:
-            ProfileMismatchError: A version of this package made it whose records this one cannot
-                read.
+            ProfileMismatchError: It was made by a version whose records this version can't read.
             StoreError: The store cannot answer.
         """
         layout = self.store.layout
@@ -212,16 +213,16 @@ class Index:
         return self.queries.name(self.key, page)
 
     def records(self, names: Sequence[PageName]) -> list[Record | None]:
-        """Return the remembered pages of these names; None for one that is not remembered."""
+        """Return the remembered pages with these names, and None for each that isn't remembered."""
         return self.store.remembered(names, self.queries.retention)
 
     def packed_text(self, name: PageName) -> bytes:
-        """Return the compressed text that is kept of a page, or b""."""
+        """Return the compressed text that is stored for a page, or b""."""
         (record,) = self.records([name])
         return record.packed_text if record else b""
 
     def deliver(self, page: PageId) -> None:
-        """Note that a page was delivered. The store hears of it later."""
+        """Note that a page was delivered. The store learns about it later."""
         self.require_not_closed()
         self._delivered[page] = None
 
@@ -230,7 +231,7 @@ class Index:
         return list(self._delivered)
 
     def forget_delivered(self, pages: Sequence[PageId]) -> None:
-        """Drop the pages that the store was told of."""
+        """Drop the pages that the store has been told about."""
         for page in pages:
             self._delivered.pop(page, None)
 
@@ -250,7 +251,7 @@ class Index:
 
 
 def _layout(options: Options, reading_profile: str) -> Layout:
-    """Return what the index is made for. Without the option `key`, it has a key of its own."""
+    """Return the layout of the index. Without the option `key`, the index has its own key."""
     secret: Any = options.key  # Checked options have bytes here, or None.
     key = Key.random() if secret is None else Key(secret)
     layout = Layout(

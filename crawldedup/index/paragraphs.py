@@ -1,4 +1,4 @@
-"""Decide which paragraphs of a page stand on the earlier pages that hold their anchors."""
+"""Decide which paragraphs of a page are on the earlier pages that have their anchors."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,25 +15,26 @@ from crawldedup.stores.contract import PageName, Query, Store
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
 
 Held = Mapping[int, Sequence[int] | None]
-"""The pages that hold each anchor; None for an anchor that too many hold."""
+"""The pages that have each anchor; None for an anchor that too many pages have."""
 
 LEAST_ANCHORS: Final = 2
-"""The fewest anchors by which a paragraph is judged, and the fewest that a page has to share with
-it: a single one may be a figure of speech."""
+"""The minimum number of anchors for judging a paragraph, and for a page to share with it. A single
+one may be a figure of speech.
+"""
 
 LEAST_NEW: Final = 0.2
-"""The share of new words below which a page is partial, where such pages are only marked."""
+"""The share of new words below which a page is partial, if such pages are only marked."""
 
 LONGEST_URL: Final = 2048
-"""Longer URLs are not kept, because each paragraph of a page may name one."""
+"""Longer URLs aren't stored, because each paragraph of a page may name one."""
 
 
 def coverage(
     page: Page, fingerprint: Fingerprint, query: Query, store: Store, options: Options
 ) -> Coverage | None:
-    """Compare the paragraphs of a page that is no duplicate, and remember them.
+    """Compare the paragraphs of a page that isn't a duplicate, and remember them.
 
-    A partial page is not remembered: it would make its text common.
+    A partial page isn't remembered, because that would make its text look common.
 
     Args:
         page: The page. With `remember` False, nothing is remembered.
@@ -73,7 +74,7 @@ def coverage(
 
 
 def _salted(paragraphs: Sequence[Paragraph], shard_key: int | None) -> list[Paragraph]:
-    """Salt anchors as fingerprints are salted: those of different scopes differ."""
+    """Salt anchors the way fingerprints are salted, so that those of different scopes differ."""
     salt = (shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
     return [
         paragraph._replace(anchors=tuple(anchor ^ salt for anchor in paragraph.anchors))
@@ -84,15 +85,15 @@ def _salted(paragraphs: Sequence[Paragraph], shard_key: int | None) -> list[Para
 def coverage_of(
     paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, str], least_new: float
 ) -> Coverage:
-    """Return how much of a page stands on earlier pages.
+    """Return how much of a page is on earlier pages.
 
-    The known share of a paragraph is the share of its anchors that its best page holds. Anchors
-    that too many pages hold are left out, and a paragraph is boilerplate if most of its anchors are
-    of this kind.
+    The known share of a paragraph is the share of its anchors that its best page has. Anchors that
+    too many pages have are left out, and a paragraph is boilerplate if most of its anchors are like
+    that.
 
     Args:
         paragraphs: The paragraphs of the page.
-        held: The pages that hold each anchor.
+        held: The pages that have each anchor.
         urls: The URLs of the pages that count.
         least_new: The page is partial if a smaller share of its words is new.
     """
@@ -137,13 +138,13 @@ class _Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Holders:
-    """The earlier pages that hold the anchors of a page."""
+    """The earlier pages that have the anchors of a page."""
 
     held: Held
     urls: Mapping[int, str]
 
     def pages_of(self, paragraph: Paragraph) -> Iterator[int]:
-        """Yield for each anchor of a paragraph the pages that hold it and count."""
+        """For each anchor of a paragraph, yield the pages that have it and count."""
         for anchor in paragraph.anchors:
             for page in self.held[anchor] or ():
                 if page in self.urls:
@@ -170,9 +171,10 @@ class _Holders:
         return _Origin(kind, page, words)
 
     def _best_page(self, paragraph: Paragraph, anchors_of_page: Counter[int]) -> int | None:
-        """Return the page that a paragraph comes from; None if no page holds enough of it.
+        """Return the page that a paragraph comes from, or None if no page has enough of it.
 
-        Several pages may hold about as much. Most of the other paragraphs come from the best one.
+        Several pages may have about as much. The best one is the page with most of the other
+        paragraphs.
         """
         shared = Counter(self.pages_of(paragraph))
         least = max(LEAST_ANCHORS, max(shared.values(), default=0) / 2)
@@ -181,9 +183,9 @@ class _Holders:
 
 
 def _count_filled(is_held: Sequence[bool]) -> int:
-    """Count the anchors that a page holds, with the gaps of one anchor between them.
+    """Count the anchors that a page has, including gaps of one anchor between them.
 
-    An edited word costs such single anchors, although the words around it are known.
+    An edited word makes such a gap, although the words around it are known.
     """
     filled = 0
     for place, held in enumerate(is_held):

@@ -34,7 +34,7 @@ from crawldedup.stores.contract import DIGEST_MASK, Answer, PageName, Query, Rec
 from crawldedup.verdict import Kind
 
 TABLES: Final = (Table(0), Table(KEY_BITS // 2))
-"""The search tables, each led by another half of the fingerprint."""
+"""The search tables, each of which begins with a different half of the fingerprint."""
 
 KEPT: Final = np.array(
     [np.isin(range(SEARCH_BITS), table.order[: planning.STORED_BITS]) for table in TABLES], float
@@ -44,7 +44,7 @@ KEPT: Final = np.array(
 
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 CANONICAL_MARGIN: Final = 0.1
-"""A page that names the other one as its original may be less similar by this much."""
+"""A page that names the other one as its original can be less similar by this much."""
 
 MAX_EXTRA_BITS: Final = 16
 """The most bits that are added to the prefixes of a plan in a crowded place."""
@@ -56,7 +56,7 @@ _STEP: Final = 2
 
 
 class HotPrefixes:
-    """Learns from answers where an index is crowded.
+    """Learns from answers in which places an index is crowded.
 
     Pages that share a template also share most of their search bits. Among them, a prefix of the
     usual length is too short: a few ranges hold more keys than may be read, and the near duplicate
@@ -68,9 +68,9 @@ class HotPrefixes:
         self._extra_bits: dict[tuple[int, int], int] = {}
 
     def extra_bits(self, pages: Sequence[Sequence[int]]) -> list[int]:
-        """Return how many bits to add to the prefixes of each page, given by its keys.
+        """Return how many bits to add to the prefixes of each page, which is given by its keys.
 
-        A page is in a crowd only if it is in one in both tables.
+        A page is only in a crowd if it is in one in both tables.
         """
         if not self._extra_bits:
             return [0] * len(pages)
@@ -79,7 +79,9 @@ class HotPrefixes:
         ]
 
     def learn(self, query: Query, answer: Answer) -> None:
-        """Note how many candidates a page met. A page that was not searched for says nothing."""
+        """Note how many candidates the search for a page found. Without a search, nothing
+        is noted.
+        """
         most, met = query.max_candidates, answer.candidates
         if query.exact_only or answer.kind is Kind.REVISIT:
             return
@@ -105,23 +107,25 @@ class Search(NamedTuple):
     """The ranges of keys to read."""
 
     rule: WeightedThreshold
-    """Which of the records there to accept."""
+    """The rule for accepting records from there."""
 
     prefilter: Prefilter | None
-    """Which of the keys are worth a look at their records; None for all."""
+    """The rule for keys whose records are worth reading; None for all."""
 
 
 class Subject(NamedTuple):
-    """A page to make a query about."""
+    """A page for which a query is made."""
 
     page: Page
     fingerprint: Fingerprint
     resembles_original: bool = False
-    """True for a page that resembles the original it names: a lower similarity is enough for it."""
+    """True for a page that resembles the original that it names, so that a lower similarity is
+    enough.
+    """
 
 
 class FiledPage(NamedTuple):
-    """A page as an index files it, and what its search has to achieve."""
+    """A page in the form in which an index files it, and what its search has to achieve."""
 
     fingerprint: Fingerprint
     """The bits as filed: see `salted`."""
@@ -133,16 +137,18 @@ class FiledPage(NamedTuple):
     """The similarity from which on pages are accepted."""
 
     index_size: int
-    """About how many pages to plan for."""
+    """The approximate number of pages to plan for."""
 
     is_crowded: bool = False
-    """True where pages of one template crowd, so that texts without marks are searched deeper."""
+    """True if many pages share a template there, so that the search for texts without marks goes
+    deeper.
+    """
 
 
 class QueryBuilder:
-    """Makes queries as the options of an index say.
+    """Makes queries according to the options of an index.
 
-    It learns from the answers where the pages of the index crowd, to search deeper there.
+    It learns from the answers in which places the index is crowded, and searches deeper there.
     """
 
     def __init__(self, options: Options, hosts: HostKnowledge | None = None) -> None:
@@ -154,11 +160,13 @@ class QueryBuilder:
         )
 
     def name(self, key: Key, page: PageId) -> PageName:
-        """Return how an index of this key names a page."""
+        """Return the name of a page in an index with this key."""
         return self._name(key, self._scope(page), page.url, page.identity)
 
     def original_name(self, key: Key, page: Page) -> PageName:
-        """Return how an index of this key names the page that a page names as its original."""
+        """Return the name, in an index with this key, of the page that a page names as its
+        original.
+        """
         return self._name(key, self._scope(page.id), page.canonical or "", None)
 
     def _name(self, key: Key, scope: str, url: str, identity: str | None) -> PageName:
@@ -169,9 +177,10 @@ class QueryBuilder:
         return PageName(page_key(scope, url, identity, key), shard_key)
 
     def scope_of(self, page: Page) -> str:
-        """Return a text that pages share if they may be compared.
+        """Return a text that's the same for pages that may be compared.
 
-        It has the scope of a page, and the values of the parameters in its URL that keep it apart.
+        It contains the scope of a page, and the values of the parameters in its URL that keep it
+        apart.
         """
         options = self._options
         named = kept_apart(options.distinguish_params, page.url, options.apart)
@@ -186,7 +195,7 @@ class QueryBuilder:
         return ""
 
     def similarity(self, page: Page, *, resembles_original: bool = False) -> float:
-        """Return the similarity from which on a page is a near duplicate.
+        """Return the similarity at which a page is a near duplicate.
 
         It is lower for a page that resembles the original that it names.
         """
@@ -220,7 +229,7 @@ class QueryBuilder:
         Args:
             subjects: The pages, with fingerprints made with `key`.
             key: The key of the index.
-            size: About how many pages the index has.
+            size: The approximate number of pages in the index.
             delivered: Pages that were delivered. The first query tells the store.
         """
         filed_pages = self._file(subjects, key, size)
@@ -232,7 +241,7 @@ class QueryBuilder:
         return queries
 
     def _file(self, subjects: Sequence[Subject], key: Key, size: int) -> list[FiledPage]:
-        """Salt the fingerprints of pages, and look where the index is crowded."""
+        """Salt the fingerprints of pages, and check where the index is crowded."""
         options = self._options
         fingerprints = [
             salted(subject.fingerprint, self.scope_of(subject.page), key) for subject in subjects
@@ -329,7 +338,7 @@ def marks_of(
 
 
 def _revisit_rule(page: Page, fingerprint: Fingerprint) -> WeightedThreshold | None:
-    """Return the rule for which text of a revisit is unchanged; None asks for equal text."""
+    """Return the rule for when the text of a revisit is unchanged; None requires an equal text."""
     if fingerprint.thin:
         return _IDENTITY
     if page.revisit_similarity is None:

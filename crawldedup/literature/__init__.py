@@ -1,4 +1,4 @@
-"""The methods of the literature, one file a source, in plain numpy and Python, without stores.
+"""Methods from the literature, one file per source, in plain numpy and Python, without stores.
 
 - `features`: words, shingles, tf and tf-idf, and simhashes of them (Charikar 2002).
 - `simhash_py`: simhashes of hashes, permuted tables and all near pairs, as the package simhash-py

@@ -185,7 +185,7 @@ PERMUTATIONS: Final = 128
 
 
 def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detector:
-    """Find pages whose simhashes of 64 bits differ in few: by permuted tables, or by flips of
+    """Find pages whose 64-bit simhashes differ in few bits, with permuted tables or by flipping
     volatile bits.
     """
     urls: dict[int, str] = {}
@@ -246,7 +246,7 @@ def word_shingles(text: str) -> Mapping[str, float]:
 
 
 def tf_idf() -> Features:
-    """Weigh the words of a text by the texts before it, of which it is one then."""
+    """Weigh the words of a text by the texts before it, and add it to these."""
     seen = DocumentFrequencies()
 
     def features_of(text: str) -> Mapping[str, float]:
@@ -259,7 +259,7 @@ def tf_idf() -> Features:
 
 
 def yu() -> Features:
-    """Weigh the words as Yu, Hu & Zhang do. Raises MissingDependencyError without jieba."""
+    """Weigh the words like Yu, Hu & Zhang do. Raises MissingDependencyError without jieba."""
     # The dictionary takes a second to load, which is no page's cost.
     list(tag_chinese("字"))
     return lambda text: score_words(tag_chinese(text))

@@ -26,7 +26,7 @@ she so some than that the their them then there these they this to up was we wer
 who will with would you your
 """
 ENGLISH_STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
-"""English words that stand in most texts, in lower case: for the argument `stop_words` of
+"""English words that most texts contain, in lower case, for the argument `stop_words` of
 `features`.
 """
 

@@ -1,5 +1,5 @@
-"""Simhashes of hashes, permuted tables, and all near pairs of a collection, as the package
-simhash-py has them.
+"""Simhashes of hashes, permuted tables, and all near pairs of a collection, as in the package
+simhash-py.
 
 Fingerprints are cut into blocks (Manku, Jain & Das Sarma, WWW 2007). If two differ in at most
 `distance` bits, at least blocks - distance of their blocks are equal. There is a table for each
@@ -30,7 +30,7 @@ ALL_BYTES: Final = range(256)
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Return every run of `window` tokens; of fewer tokens than that, none.
+    """Return every run of `window` tokens; none if there are fewer tokens.
 
     Raises ConfigurationError below 1.
     """
@@ -116,7 +116,7 @@ class Table:
         bits = sum(permutation).bit_length()
         if sum(permutation) != (1 << bits) - 1 or sum(map(int.bit_count, permutation)) != bits:
             raise ConfigurationError(
-                f"{list(map(hex, permutation))} are no masks that cover every bit once"
+                f"{list(map(hex, permutation))} are not masks that cover every bit once"
             )
         if not 0 <= distance < len(permutation):
             raise ConfigurationError(

@@ -1,11 +1,11 @@
 """Probabilistic simhash matching: the bits most likely to differ are flipped first (Sood &
 Loguinov, CIKM 2011).
 
-The weight of a bit tells how volatile it is: the smaller, the likelier it differs in a near
-duplicate. Bits are numbered 1..b by volatility, most volatile first. A set of h flipped bits is a
-sorted tuple. The sets of size h form a binary tree (VOSH, section 4 of the paper) with the root (1,
-2, .., h), in which no child is more probable than its parent. A max-heap M over all trees yields
-the sets by falling probability. The search stops at a wanted recall.
+The weight of a bit says how volatile it is: the smaller it is, the more likely the bit differs in a
+near duplicate. Bits are numbered 1..b by volatility, most volatile first. A set of h flipped bits
+is a sorted tuple. The sets of size h form a binary tree (VOSH, section 4 of the paper) with the
+root (1, 2, .., h), in which no child is more probable than its parent. A max-heap M over all trees
+yields the sets by falling probability. The search stops at a wanted recall.
 """
 
 import heapq
@@ -94,7 +94,7 @@ def flip_probabilities(weights: Floats, similarity: float) -> Floats:
 
 
 def share_within(probabilities: Iterable[float], max_flips: int) -> float:
-    """Return the probability that at most so many bits differ."""
+    """Return the probability that at most this many bits differ."""
     counts = np.eye(1, max_flips + 1)[0]
     for p in probabilities:
         counts = np.convolve(counts, [1 - p, p])[: max_flips + 1]
@@ -153,7 +153,7 @@ class VolatilitySearch:
         return next(self._near(number, weights), None)
 
     def find_all(self, number: int, weights: Floats) -> list[int]:
-        """Return the kept hashes within the distance, the likeliest flips first."""
+        """Return the stored hashes within the distance, most likely flips first."""
         return list(dict.fromkeys(self._near(number, weights)))
 
     def _near(self, number: int, weights: Floats) -> Iterator[int]:

@@ -54,8 +54,8 @@ def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = 3.0) -> dict
 
 
 def is_noun(tag: str) -> bool:
-    """Tell a noun or name by its tag: jieba's n, nr, ns, Penn's NN, NNP, NOUN and PROPN of
-    Universal Dependencies.
+    """Return whether a tag stands for a noun or a name: n, nr, ns in jieba, NN, NNP in Penn, NOUN
+    and PROPN in Universal Dependencies.
     """
     # NUM is a numeral there.
     return tag.lower().startswith(("n", "propn")) and not tag.lower().startswith("num")

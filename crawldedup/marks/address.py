@@ -1,9 +1,9 @@
-"""What the address of a page names: its site, its path, and the parameters that name a content.
+"""The parts of a page's address: its site, its path, and the parameters that name content.
 
-A *view* of a page is the same content at another address: with a session id, for a campaign, in
+A *view* of a page is the same content at another address: with a session ID, for a campaign, in
 print. Words alone cannot tell a view for certain (`sid`, `ref` and `view` name contents on some
-sites), so only known values count, and the other marks of two pages still decide. Campaigns are
-the exception: nobody files contents under `utm_source`.
+sites), so only known values count, and the other marks of two pages still decide. Campaigns are the
+exception: nobody files contents under `utm_source`.
 """
 
 import re
@@ -27,7 +27,7 @@ _SESSION: Final = re.compile(
 )
 _SERVER_SESSION: Final = re.compile(r"phpsessid|jsessionid|aspsessionid\w*", re.IGNORECASE)
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
-# What a link to a comment form or a cart adds to the address of the page it stands on.
+# The parameters that a link to a comment form or a cart adds to the address of its page.
 _ACTION: Final = re.compile(
     r"replytocom|add-to-cart|add_to_wishlist|remove_item|share|like_comment", re.IGNORECASE
 )
@@ -76,7 +76,7 @@ _VIEW_ENDING: Final = re.compile(
     re.IGNORECASE,
 )
 _VIEW_SUFFIX: Final = re.compile(r"[._-](?:print|amp)(?=(?:\.\w{2,5})?/*$)", re.IGNORECASE)
-# Bytes that are not UTF-8 tell addresses apart, too.
+# Bytes that aren't UTF-8 also tell addresses apart.
 _OTHER_BYTES: Final = "backslashreplace"
 _IN_PATH: Final = re.compile(r";[^/]*")
 _ENDING: Final = re.compile(
@@ -96,8 +96,8 @@ Pairs = list[tuple[str, str]]
 class View(NamedTuple):
     """A part of an address that names a view, or seems to.
 
-    A site proves views by their kinds. A session has its name as its kind, and its token as its
-    value. A print view is a kind of its own, without a value.
+    A site proves kinds of views. For a session, the kind is its name, and the value is its token. A
+    print view is a separate kind without a value.
     """
 
     kind: str
@@ -109,13 +109,13 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A URL, taken apart by what its parts name.
+    """A URL, divided according to the meaning of its parts.
 
     Attributes:
         site: The registered domain, or the host if there is none.
         path: Host and path, without the parts that name a view and without the ending.
         folder: Host and path up to the last part.
-        names: The names of the parameters that name a content, sorted.
+        names: The names of the parameters that name content, sorted.
         parameters: These parameters with their values, sorted.
         views: The parts that name a view, sorted: sessions, print and the like. Campaigns are left
             out.
@@ -132,10 +132,10 @@ class Address:
     # The address of a page is needed several times.
     @lru_cache(maxsize=256)
     def of(cls, url: str, identity: str | None = None) -> Self | None:
-        """Return the address of a page; None for a URL that has none.
+        """Return the address of a page, or None if its URL has none.
 
-        A page that the user names by `identity` (by the body of a POST request, say) has it as a
-        parameter.
+        If the user identifies a page by its `identity` (such as the body of a POST request), it
+        becomes a parameter.
         """
         parts = _parts_of(url)
         if parts is None:
@@ -165,7 +165,7 @@ class Address:
 
 
 class _Parts(NamedTuple):
-    """The parts of a URL, without what host and path name of a view."""
+    """The parts of a URL, without the parts of host and path that name a view."""
 
     host: str  #: With its port.
     path: str
@@ -206,12 +206,12 @@ def _parts_of(url: str) -> _Parts | None:
 
 
 def _without_views(path: str, views: list[View], *, may_be_user: bool) -> str:
-    """Return a path without the parts that name a view, and note these.
+    """Return a path without the parts that name a view, and note those parts.
 
     Args:
         path: The path of a URL.
-        views: Where to note the views.
-        may_be_user: Whether the first folder names a user, who may be called so.
+        views: The list to which the views are added.
+        may_be_user: Whether the first folder names a user, whose name may look like a view.
     """
     if ";" in path:
         name, _, value = path.partition(";")[2].partition("=")
@@ -228,13 +228,13 @@ def _without_views(path: str, views: list[View], *, may_be_user: bool) -> str:
 
 
 def is_view(name: str, value: str) -> bool:
-    """Return whether a parameter names a view or a campaign: by its name, and by known values."""
+    """Return whether a parameter names a view or a campaign, by its name and by known values."""
     return _CAMPAIGN.fullmatch(name) is not None or _view_of(name, value) is not None
 
 
 @lru_cache(maxsize=4096)
 def _view_of(name: str, value: str) -> View | None:
-    """Return the view that a parameter names, by its name and by known values; None for none."""
+    """Return the view that a parameter names, by its name and by known values, or None."""
     kind = name.lower()
     if _SERVER_SESSION.fullmatch(name):
         return View(kind, value)

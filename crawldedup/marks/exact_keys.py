@@ -1,9 +1,9 @@
-"""Keys by which a record is found among siblings of nearly the same text.
+"""Keys by which a record is found among siblings with nearly the same text.
 
-An index of siblings holds many pages whose texts hardly differ, so a search by text meets some of
-them and perhaps not the one that is copied. Records are therefore filed under exact keys as well:
+An index with siblings has many pages whose texts hardly differ, so a search by text finds some of
+them, but perhaps not the one that was copied. Records are therefore filed under exact keys as well:
 by their text; by site, name and lead picture; by their address without its view; and by the text of
-the page whose place they took. A store reads a bounded number of records for each.
+the page that they replaced. A store reads a bounded number of records for each.
 """
 
 from typing import Final, NamedTuple
@@ -13,11 +13,11 @@ from crawldedup.marks.values import best_name
 
 EXACT_KEY_BITS: Final = 40
 MOST_PER_KEY: Final = 16
-"""The most records to read for one exact key: those that were added last."""
+"""The maximum number of records to read for one exact key: those that were added last."""
 
 
 class ExactKeys(NamedTuple):
-    """The exact keys of a page, of 40 bits each; None for what a page does not have."""
+    """The exact keys of a page, of 40 bits each; None for those that a page doesn't have."""
 
     #: The text: its digest, and search bits, without which too many texts would share a key.
     text: int

@@ -3,8 +3,8 @@
 If a page shows no picture and a copy of it does, a third page with another picture must conflict
 with the record from then on.
 
-A page that takes the place of another one, as the better copy, keeps the key of the other text:
-when that page is met again, it is known at once, however much the two texts differ.
+A page that replaces another one, as the better copy, keeps the key of the other text. When the
+replaced page comes again, it's recognized at once, no matter how much the two texts differ.
 """
 
 from dataclasses import replace
@@ -13,9 +13,10 @@ from crawldedup.marks.packing import packed, unpacked
 
 
 def learned(marks: bytes, copy: bytes) -> bytes:
-    """Return the marks of a record that has met a copy: what it lacks, it takes over.
+    """Return the marks of a record after a copy was found. It takes over the marks that it lacks.
 
-    Pages of different sites teach each other nothing: each writes its own headlines.
+    Pages of different sites learn nothing from each other, because each site writes its own
+        headlines.
 
     Args:
         marks: The marks of the record.
@@ -42,11 +43,11 @@ def learned(marks: bytes, copy: bytes) -> bytes:
 
 
 def succeeding(marks: bytes, replaced: bytes, text: int) -> bytes:
-    """Return the marks of a page that takes the place of another one as the better copy.
+    """Return the marks of a page that replaces another one as the better copy.
 
     Args:
         marks: The marks of the page.
-        replaced: The marks of the record whose place it takes.
+        replaced: The marks of the record that it replaces.
         text: The text key of that record.
     """
     page, its = unpacked(marks), unpacked(replaced)
@@ -59,7 +60,7 @@ def succeeding(marks: bytes, replaced: bytes, text: int) -> bytes:
 
 
 def is_former_text(marks: bytes, record: bytes, text: int) -> bool:
-    """Return whether a page has the text of a page of its site whose place a record took.
+    """Return whether a page has the text of a page on its site that a record has replaced.
 
     Args:
         marks: The marks of the page.

@@ -38,7 +38,7 @@ from crawldedup.marks.values import (
 _HAS_LEAD, _IS_LISTING, _HAS_TEXT, _HAS_LINKS, _HAS_NUMBERS, _HAS_COMMENTS = 1, 2, 4, 8, 16, 32
 _HAS_PARAMETERS, _HAS_VIEWS, _HAS_CANONICAL, _IS_PROVED, _HAS_FORMER = 1, 2, 4, 8, 16
 LEAST_LINKS: Final = 3
-"""Fewer links than these tell no page from another, but listings."""
+"""The minimum number of links that tell pages apart, except for listings."""
 
 MOST_BYTES: Final = 200
 """More than the marks of any page."""
@@ -116,10 +116,10 @@ def packed_address(marks: AddressMarks) -> bytes:
 # Siblings are met again and again.
 @lru_cache(maxsize=4096)
 def unpacked(data: bytes) -> Marks | None:
-    """Return the marks that these bytes hold; None for no bytes.
+    """Return the marks in these bytes; None for no bytes.
 
     Raises:
-        ValueError: These are no marks.
+        ValueError: These aren't marks.
     """
     if not data:
         return None
@@ -144,7 +144,8 @@ def _number(data: bytes, at: int, size: int) -> int:
 def _content(data: bytes) -> tuple[ContentMarks, int]:
     """Return the marks of the content, and where they end.
 
-    A crowd of siblings is unpacked for a single page, so this must be quick: it is one walk.
+    A whole crowd of siblings is unpacked for a single page, so this has to be fast. It's a single
+        pass.
     """
     flags, names_and_pictures, players_and_data = data[0], data[1], data[2]
     at = 3

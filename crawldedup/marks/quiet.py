@@ -1,4 +1,4 @@
-"""Marks that a user tells to keep quiet, by host: a picture that changes with every load, say."""
+"""Marks that a user has ignored, by host, such as a picture that changes with every load."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ _HOST: Final = re.compile(r"\*|[^\W_](?:[\w.-]*\w)?|\[[0-9A-Fa-f:.]+\]")
 
 
 def check_ignored_marks(name: str, value: Any) -> IgnoredMarks | None:
-    """Return the value of an option that tells marks to keep quiet.
+    """Return the value of an option with marks to ignore.
 
     Args:
         name: The option, for error messages.
         value: The kinds of marks by host, or this as JSON; None or "" for none.
 
     Raises:
-        ConfigurationError: The value is anything else, or names a host or kind that does not exist.
+        ConfigurationError: The value is anything else, or names a host or kind that doesn't exist.
     """
     if value is None or value == "":
         return None
@@ -68,7 +68,7 @@ def _checked_kinds(name: str, host: str, kinds: Sequence[str]) -> list[str]:
 
 
 def ignored_at(ignored: IgnoredMarks | None, url: str | None) -> tuple[str, ...]:
-    """Return the kinds of marks that keep quiet on a page, in alphabetical order.
+    """Return the kinds of marks that are ignored on a page, in alphabetical order.
 
     Args:
         ignored: The kinds by host, if there are any.
@@ -78,7 +78,7 @@ def ignored_at(ignored: IgnoredMarks | None, url: str | None) -> tuple[str, ...]
 
 
 def hosts_at(ignored: IgnoredMarks, url: str | None) -> set[str]:
-    """Return the hosts of the option that a page stands on.
+    """Return the hosts of the option that match the URL of a page.
 
     Args:
         ignored: The kinds by host.
@@ -88,7 +88,7 @@ def hosts_at(ignored: IgnoredMarks, url: str | None) -> set[str]:
 
 
 def host_of(url: str | None) -> str:
-    """Return the host in a URL, in its normal form; "" for none."""
+    """Return the host in a URL, in its normal form, or ""."""
     try:
         return urlsplit(canonical_url(url or "")).hostname or ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Say in words what tells two pages apart."""
+"""Describe in words what tells two pages apart."""
 
 from dataclasses import replace
 from typing import Final
@@ -16,7 +16,7 @@ KINDS: Final = {
     Conflict.TEXT: "another text at an address of the same form",
     Conflict.LINKS: "other links at an address of the same form",
 }
-"""What each kind of conflict means."""
+"""The words for each kind of conflict."""
 
 
 _LONGEST_SHOWN: Final = 100
@@ -29,14 +29,14 @@ def is_kind(name: str) -> bool:
 
 
 def kind_in_words(name: str) -> str:
-    """Return what the name of a kind of conflict means. Any other name is returned."""
+    """Return the words for a kind of conflict. Any other name is returned as it is."""
     return _WORDS_OF.get(name, name)
 
 
 def brief(marks: ShownMarks) -> ShownMarks:
-    """Return of the marks of a page what `reason_of` needs: about 200 bytes, and at most 3 KB.
+    """Return the part of a page's marks that `reason_of` needs: about 200 bytes, and at most 3 KB.
 
-    Long values are cut. All of them can be encoded as UTF-8.
+    Long values are cut off. All of them can be encoded as UTF-8.
     """
     best = best_name(marks.names)
     return replace(
@@ -60,10 +60,10 @@ def _cut(value: str) -> str:
 
 
 def reason_of(conflict: Conflict, first: ShownMarks, second: ShownMarks) -> str:
-    """Return what tells two pages apart, with the marks that do: "another name, x and y".
+    """Return what tells two pages apart, together with the marks, as in "another name, x and y".
 
-    The marks are left out if one of the pages does not show them: an index may have learned those
-    of a page from its copies.
+    The marks are left out if one of the pages doesn't show them, because an index may have learned
+    them from copies of that page.
     """
     words = KINDS[conflict]
     values = _values(conflict, first, second)

@@ -1,8 +1,8 @@
 """The rule: are two pages that read alike siblings, or copies?
 
-Similarity only nominates. A page may go only if what is particular to it is already there, so the
-rule compares marks. A mark that only one page has is no evidence: a print view without the picture
-is still a copy.
+Similarity only nominates. A page may only be dropped if its content is already there, so the rule
+compares marks. A mark that only one page has isn't evidence: a print view without the picture is
+still a copy.
 """
 
 import math
@@ -42,18 +42,19 @@ class Conflict(IntEnum):
     LINKS = 8  #: Other links at an address of the same form.
 
 
-_FEW_LINKS: Final = 3  # links that one page has alone: fewer are a sign of a box that changes
+# links that only one of the pages has: fewer are a sign of a box that changes
+_FEW_LINKS: Final = 3
 _LEAST_LISTED: Final = 2  # pages that a listing leads to
 _SHARED_LINKS: Final = 0.8
-_OTHER_SHARE: Final = 0.1  # of what a listing leads to, what may change
+_OTHER_SHARE: Final = 0.1  # the share of a listing's links that may change
 _FEW_COMMENTS: Final = 3  # fewer may be those of another day
-_SHARED_COMMENTS: Final = 0.25  # forms and rules stand below all comments
+_SHARED_COMMENTS: Final = 0.25  # forms and rules are below all comments
 
 
 def conflict(first: Marks, second: Marks) -> Conflict:
-    """Return what tells two similar pages apart; `Conflict.NONE` for copies.
+    """Return what tells two similar pages apart, or `Conflict.NONE` for copies.
 
-    The order of the pages does not matter.
+    The order of the pages doesn't matter.
     """
     content, other = first.content, second.content
     if _differ(content.numbers, other.numbers):
@@ -69,13 +70,15 @@ def conflict(first: Marks, second: Marks) -> Conflict:
 
 
 def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
-    """Return what tells pages of one site apart that show the same marks: what they say."""
+    """Return what tells pages of one site apart that show the same marks, by their texts
+    and links.
+    """
     content, other = first.content, second.content
     address, its = first.address, second.address
     if address is None or its is None:
         return Conflict.NONE
     are_of_one_form = is_of_one_form(address, its)
-    # Even if the site calls them one page: what people wrote on the second one stands nowhere else.
+    # Even if the site calls them one page, because the comments on the second one are nowhere else.
     if are_of_one_form and have_other_comments(content, other):
         return Conflict.TEXT
     if address.canonical == its.canonical != 0:
@@ -94,9 +97,9 @@ def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
 def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ()) -> bool:
     """Return whether two pages are views of one page even if their texts are only half alike.
 
-    They have the same address but for what the site has proved to name views, and the same name,
-    and nothing tells them apart. In place of the name, it may be all else that they say which is
-    the same: a headline under test takes more than a tenth of the words of a short page.
+    They have the same address except for views that the site has proved, and the same name, and
+    nothing tells them apart. Instead of the name, everything else on the pages can be the same,
+    because a headline under test can be more than a tenth of the words on a short page.
 
     Args:
         first: The marks of one page.
@@ -118,9 +121,9 @@ def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ())
 
 
 def _say_the_same(first: ContentMarks, second: ContentMarks) -> bool:
-    """Return whether two pages have the same text and links, whatever they are called.
+    """Return whether two pages have the same text and links, regardless of their names.
 
-    The text of a listing stands in its links, whose sketch only estimates which they are.
+    The text of a listing is in its links, and their sketch is only an estimate.
     """
     if first.is_listing or second.is_listing or first.text is None:
         return False
@@ -129,11 +132,11 @@ def _say_the_same(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def _conflict_of_views(first: ContentMarks, second: ContentMarks, *, is_visit: bool) -> Conflict:
-    """Return what tells two pages apart whose addresses differ in what names a view.
+    """Return what tells two pages apart whose addresses differ in a view.
 
-    Nothing does if only a campaign differs, or nothing at all. A session or the like may name a
-    content, so names and players decide. Pictures and data do not: below one name at one address,
-    they change with every load, or are those of the mobile page.
+    Nothing does if only a campaign differs, or nothing at all. A session or the like may name
+    content, so names and players decide. Pictures and data don't: if name and address are the same,
+    they either change with every load or belong to the mobile page.
     """
     if is_visit:
         return Conflict.NONE
@@ -144,7 +147,7 @@ def _conflict_of_views(first: ContentMarks, second: ContentMarks, *, is_visit: b
 
 
 def shown_conflict(first: ContentMarks, second: ContentMarks) -> Conflict:
-    """Return which marks in the content of two pages conflict, wherever these stand."""
+    """Return which marks in the content of two pages conflict, regardless of their addresses."""
     return next(shown_conflicts(first, second), Conflict.NONE)
 
 
@@ -172,14 +175,16 @@ def have_other_leads(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def have_other_players(first: ContentMarks, second: ContentMarks) -> bool:
-    """Return whether two pages show players or places, and none of them on both."""
+    """Return whether both pages show players or places, but have none in common."""
     if not first.players or not second.players:
         return False
     return set(first.players).isdisjoint(second.players)
 
 
 def is_of_one_form(first: AddressMarks, second: AddressMarks) -> bool:
-    """Return whether two addresses differ in a value: of a parameter, or in the end of the path."""
+    """Return whether two addresses only differ in a value: in a parameter, or at the end of the
+    path.
+    """
     if first.path == second.path:
         return first.parameters != second.parameters
     return first.folder == second.folder and first.names == second.names
@@ -197,10 +202,10 @@ def have_other_links(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def have_other_comments(first: ContentMarks, second: ContentMarks) -> bool:
-    """Return whether two pages have several comments, and hardly any of them in common.
+    """Return whether two pages have several comments each, and hardly any of them in common.
 
-    Such are the second and the third page of a discussion. A page that has a few comments more than
-    its copy shares those that both have.
+    The second and third page of a discussion are like this. If a page has a few more comments than
+    its copy, they share the others.
     """
     if first.comments is None or second.comments is None:
         return False
@@ -220,16 +225,16 @@ def have_new_comments(page: ContentMarks, before: ContentMarks) -> bool:
 
 
 def are_other_listings(first: ContentMarks, second: ContentMarks) -> bool:
-    """Return whether two listings lead to other pages."""
+    """Return whether two listings lead to different pages."""
     differing = _members_of(first.sketch ^ second.sketch)
     return differing > _OTHER_SHARE * max(first.links, second.links)
 
 
 def quotes_the_other(first: ContentMarks, second: ContentMarks) -> bool:
-    """Return whether one page is a listing and the other is none, though it has links as well.
+    """Return whether one page is a listing and the other isn't, although it has links as well.
 
-    A listing that quotes a whole article is no copy of it. But the print view of a listing has no
-    links, and a page that leads to one other page may be a view of that one.
+    A listing that quotes a whole article isn't a copy of it. But the print view of a listing has no
+    links, and a page that leads to a single other page may be a view of that page.
     """
     if first.is_listing == second.is_listing:
         return False
@@ -248,7 +253,7 @@ def _differ(first: int | None, second: int | None) -> bool:
 
 
 class _Names:
-    """What a page is called, by the part that each name plays; 0 for a part that none plays."""
+    """The names of a page, by the part that each name plays; 0 if there is no such name."""
 
     def __init__(self, names: tuple[Name, ...]) -> None:
         self.headline = self.first_heading = self.social = self.first_part = 0
@@ -280,7 +285,7 @@ class _Names:
             self.single_words.append(name)
 
     def parts_besides(self, other: Self) -> list[int]:
-        """Return the parts of the title that the other page does not share."""
+        """Return the parts of the title that the other page doesn't share."""
         return [part for part in self.parts if part not in other.parts]
 
 
@@ -291,7 +296,7 @@ def _taken_apart(names: tuple[Name, ...]) -> _Names:
 
 
 def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
-    """Return whether two pages are called differently."""
+    """Return whether two pages have different names."""
     if not names or not others:
         return False
     first, second = _taken_apart(names), _taken_apart(others)
@@ -317,7 +322,7 @@ def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
 
 
 def _are_views(first: _Names, second: _Names) -> bool:
-    """Return whether the name of each page is another name of the other one.
+    """Return whether the name of each page is also one of the names of the other page.
 
     The heading of one view may be the whole title of the other.
     """
@@ -336,7 +341,7 @@ def _have_other_titles(first: _Names, second: _Names) -> bool:
         return False
     heading = first.heading
     if heading and heading == second.heading and heading not in first.single_words:
-        # The heading is the same, and the title adds to it: a number, or what files the page.
+        # The heading is the same, and the title adds to it: a number, or the section of the page.
         return (
             rest[0] == first.first_part
             and its_rest[0] == second.first_part
@@ -346,5 +351,5 @@ def _have_other_titles(first: _Names, second: _Names) -> bool:
 
 
 def _are_other(name: int, names: _Names, other: int, others: _Names) -> bool:
-    """Return whether two names differ, in more than a label before one of them."""
+    """Return whether two names differ in more than a label in front of one of them."""
     return name != other and name not in others.aliases and other not in names.aliases

@@ -31,20 +31,21 @@ FIRST_HEADING: Final = 2  # the only first heading
 SOCIAL_TITLE: Final = 4  # og:title
 TITLE_PART: Final = 8  # a part of the title, between separators
 FIRST_PART: Final = 16  # the first of them
-ALIAS: Final = 32  # the whole title, or what follows a label: other pages may call the page so
+# the whole title, or the part after a label: other pages may use it as the page's name
+ALIAS: Final = 32
 HAS_NUMBER: Final = 64
 IS_SINGLE_WORD: Final = 128
 
 MOST_COMMENTS: Final = 8  # that are sampled
 
 MARK_KINDS: Final = ("name", "picture", "player", "data", "listing", "text", "links", "comments")
-"""What the marks of a page may be told to keep quiet about: see `ShownMarks.without`."""
+"""The kinds of marks that can be ignored: see `ShownMarks.without`."""
 
 _BEST_ROLES: Final = (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART)
 
 
 class ShownName(NamedTuple):
-    """What a page is called in one place, in lower case, and the parts that this plays."""
+    """The name of a page in one place, in lower case, and the parts that it plays."""
 
     words: str
     roles: int
@@ -55,7 +56,7 @@ class ShownMarks:
     """The marks of a page as it shows them.
 
     Attributes:
-        names: What the page is called, in title and headings.
+        names: The names of the page, in title and headings.
         pictures: The names of the content's pictures, the lead picture first.
         has_lead: Whether there is a lead picture.
         players: Videos, frames and places on maps.
@@ -84,23 +85,25 @@ class ShownMarks:
 
     @property
     def name(self) -> str:
-        """What the page is called, as far as one name can say it."""
+        """The name of the page, if a single one can be chosen."""
         best = best_name(self.names)
         return best.words if best is not None else ""
 
     def without(self, kinds: Collection[str]) -> Self:
-        """Return the marks without those of some kinds, which then tell the page from no other.
+        """Return the marks without some kinds, which then no longer tell the page apart from
+        others.
 
-        Without `listing`, a page that mostly consists of links is a page like any other, with its
-        name and without links. `links` is for other pages: listings keep theirs.
+        Without `listing`, a page that mostly consists of links is like any other page, with its
+        name and without links. `links` only applies to other pages, because listings keep their
+        links.
 
         Args:
-            kinds: Any of `MARK_KINDS`. Others say nothing.
+            kinds: Any of `MARK_KINDS`. Others have no effect.
         """
         if not kinds:
             return self
         links = self.links
-        # As the links of an ordinary page, those of a listing would tell the same pages apart.
+        # As links of an ordinary page, the links of a listing would tell the same pages apart.
         if ("listing" if self.is_listing else "links") in kinds:
             links = ()
         has_pictures = "picture" not in kinds
@@ -119,7 +122,7 @@ class ShownMarks:
         )
 
     def lines(self) -> tuple[str, ...]:
-        """Return the marks in words, one a line, for people."""
+        """Return the marks in words, one per line, for people."""
         shown = [f"name {self.name}"] if self.name else []
         for place, picture in enumerate(self.pictures):
             is_lead = self.has_lead and place == 0
@@ -166,21 +169,21 @@ def _comments_hashed(
 
 
 class Name(NamedTuple):
-    """The hash of a name, and the parts it plays on its page."""
+    """The hash of a name, and the parts that it plays on its page."""
 
     hash: int
     roles: int
 
 
 class Datum(NamedTuple):
-    """The hashes of a declared value and of what it is called (16 bits)."""
+    """The hashes of a declared value and of its name (16 bits)."""
 
     name: int
     value: int
 
 
 class Comments(NamedTuple):
-    """The hashes of the comments beside a main text.
+    """The hashes of the comments next to a main text.
 
     `sample` has the smallest hashes of the longer lines, up to eight. Pages with the same comments
     have the same sample, and pages with many common ones share most of it.
@@ -194,7 +197,7 @@ AnyName = TypeVar("AnyName", ShownName, Name)
 
 
 def best_name(names: tuple[AnyName, ...]) -> AnyName | None:
-    """Return what a page is called above all; None if it has no name that says it."""
+    """Return the most important name of a page, or None if it has none."""
     for role in _BEST_ROLES:
         for name in names:
             if name.roles & role:
@@ -206,8 +209,8 @@ def best_name(names: tuple[AnyName, ...]) -> AnyName | None:
 class ContentMarks:
     """The hashes of `ShownMarks`, attribute by attribute.
 
-    `links` is how many links there are, up to 255, and `sketch` an odd sketch of where they lead:
-    the parity of the links at each of 64 places.
+    `links` is the number of links, up to 255, and `sketch` is an odd sketch of where they lead: the
+    parity of the links at each of 64 places.
     """
 
     names: tuple[Name, ...] = ()
@@ -225,15 +228,15 @@ class ContentMarks:
 
 @dataclass(frozen=True, slots=True)
 class AddressMarks:
-    """What the address of a page names, as hashes.
+    """The parts of a page's address, as hashes.
 
     Attributes:
         site: The site.
         path: Host and path without views.
         folder: Host and path up to the last part.
-        names: The names of the parameters that name a content (16 bits).
+        names: The names of the parameters that name content (16 bits).
         parameters: These parameters with their values; 0 for none.
-        views: What names a view, without campaigns; 0 for none.
+        views: The views, without campaigns; 0 for none.
         canonical: The address of the canonical page that the page claims, its own by default; 0 for
             the home page, which means nothing.
         is_proved: Whether the site has proved that what `views` holds names views: see
@@ -254,18 +257,18 @@ class AddressMarks:
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing in the address can name a content but its path and parameters."""
+        """Whether nothing in the address can name content except its path and parameters."""
         return self.is_proved or not self.views
 
     @property
     def own_address(self) -> int:
-        """The address without its view, as `canonical` has it."""
+        """The address without its view, in the form of `canonical`."""
         return whole_address(self.path, self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of a page: what its content shows, and what its address names."""
+    """The marks of a page: those of its content and those of its address."""
 
     content: ContentMarks
     address: AddressMarks | None = None
@@ -335,5 +338,5 @@ def _hash_of(values: tuple[str, ...], key: Key, bits: int = SHORT_BITS) -> int:
 
 
 def whole_address(path: int, parameters: int) -> int:
-    """Return the short hash of an address without its view, from those of its parts."""
+    """Return the short hash of an address without its view, from the hashes of its parts."""
     return (path ^ parameters) & _SHORT_MASK

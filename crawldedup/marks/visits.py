@@ -1,4 +1,4 @@
-"""Tell what the marks of a page say about the time since an earlier visit."""
+"""Find out from its marks what has changed on a page since an earlier visit."""
 
 from crawldedup.marks.packing import unpacked
 from crawldedup.marks.relation import have_new_comments, shown_conflicts

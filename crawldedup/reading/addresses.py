@@ -1,7 +1,7 @@
-"""Find the addresses that an element names: of its picture, its player, or its background.
+"""Find the addresses in an element: of its picture, its player, or its background.
 
-Libraries that load pictures late keep the address in an attribute of their own, behind a blank
-picture in `src`. They agree on words in the names of these attributes, not on the names.
+Libraries that load pictures late keep the address in a separate attribute, with a blank picture in
+`src`. They have words in common in the names of these attributes, but not the names.
 """
 
 import re
@@ -13,10 +13,12 @@ from typing import Final
 Attributes = Mapping[str, str | None]
 
 NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
-"""Beginnings of what stands in for an address, or is the file itself."""
+"""Beginnings of values that replace an address, or are the file itself."""
 
 _LONGEST: Final = 2048
-"""Letters of an address; of a longer one, its beginning and a hash are taken."""
+"""The maximum number of letters in an address. For a longer one, its beginning and a hash
+are used.
+"""
 
 _BEGINNING: Final = 100
 _LONGEST_NAME: Final = 50
@@ -54,9 +56,9 @@ _IN_STYLE: Final = re.compile(
 
 
 def addresses_of(attributes: Attributes) -> Iterator[str]:
-    """Yield all addresses that an element names, those of its own file first.
+    """Yield all addresses in an element, those of its own file first.
 
-    What a library loads late comes before `src`, which may hold a blank picture.
+    Addresses that a library loads late come before `src`, which may be a blank picture.
     """
     if first := attributes.get("data-src"):
         yield first
@@ -73,7 +75,7 @@ def addresses_of(attributes: Attributes) -> Iterator[str]:
 
 
 def first_address(attributes: Attributes) -> str:
-    """Return where the file of an element lies; "" if that is not said."""
+    """Return the address of an element's file, or "" if there is none."""
     for address in addresses_of(attributes):
         if not address.startswith(NO_ADDRESS):
             return address
@@ -81,7 +83,7 @@ def first_address(attributes: Attributes) -> str:
 
 
 def named_files(attributes: Attributes) -> Iterator[str]:
-    """Yield the files of media that attributes name which `addresses_of` does not know."""
+    """Yield the media files in attributes that `addresses_of` doesn't know."""
     for name, value in attributes.items():
         if (
             value
@@ -95,7 +97,7 @@ def named_files(attributes: Attributes) -> Iterator[str]:
 def addresses_in_style(style: str) -> Iterator[str]:
     """Yield the addresses in a style sheet or a `style` attribute, such as backgrounds.
 
-    A very long one is yielded as it is.
+    A very long address is yielded as it is.
     """
     if len(style) > _LONGEST_STYLE:
         yield style
@@ -107,7 +109,7 @@ def addresses_in_style(style: str) -> Iterator[str]:
 
 
 def is_media_file(address: str) -> bool:
-    """Return whether an address names a picture, a film or a document, or holds one."""
+    """Return whether an address names or contains a picture, a film or a document."""
     return address.startswith("data:image") or _MEDIA_FILE.search(address) is not None
 
 
@@ -119,7 +121,7 @@ def shortened(address: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """Return what stands for a text that is too long to be compared itself."""
+    """Return a digest for a text that's too long to be compared itself."""
     return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
@@ -146,7 +148,7 @@ def _kind_of(name: str) -> int:
 
 
 def _in_set(value: str) -> Iterator[str]:
-    """Yield the addresses of `srcset`, which may have commas in them, without their sizes."""
+    """Yield the addresses in `srcset` without their sizes. They may contain commas."""
     if value.startswith("data:") or len(value) > _LONGEST_SET:
         yield value
         return

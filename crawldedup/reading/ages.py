@@ -1,4 +1,4 @@
-"""Leave out the numbers by which a page tells how old it is, or when it was printed.
+"""Leave out the numbers that say how old a page is, or when it was printed.
 
 "Updated 28 minutes ago - 104 comments" and "Printed at 10:23" differ with every load, and say
 nothing about the content. Other lines whose numbers change are learned from two loads of a page
@@ -15,10 +15,10 @@ from typing import Final
 from crawldedup.reading.mark_words import without_digits
 
 _MOST_WORDS: Final = 8
-"""Words of a line that tells an age, and of little else."""
+"""The maximum number of words in a line that says an age and little else."""
 
 _LONGEST: Final = 200
-"""Letters of a line, which may have the URL of the page in it."""
+"""The maximum number of letters in a line, which may contain the URL of the page."""
 
 _DIGIT: Final = re.compile(r"\d")
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -30,7 +30,7 @@ _WORDS_OF_AGES: Final = frozenset(
     ]
 )  # fmt: skip
 _LETTERS_OF_AGES: Final = re.compile("[前전]")
-# A number and a unit of time, with what says in the language that this is an age.
+# A number and a unit of time, with the words that make it an age in the language.
 _AGE: Final = re.compile(
     r"""
     \d\s?(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\sago\b
@@ -60,12 +60,12 @@ _MOMENT: Final = re.compile(r"\d{1,2}:\d\d(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\1\d
 
 
 def without_ages(text: str) -> str:
-    """Return a text without the numbers that tell its age, or when it was printed."""
+    """Return a text without the numbers that say its age, or when it was printed."""
     return "\n".join([line_without_age(line) for line in text.split("\n")])
 
 
 def line_without_age(line: str) -> str:
-    """Return a line without the numbers that tell the age of its page, or when it was printed."""
+    """Return a line without the numbers that say the age of its page, or when it was printed."""
     if len(line) > _LONGEST or not _DIGIT.search(line):
         return line
     if _tells_age(line):

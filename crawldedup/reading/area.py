@@ -1,4 +1,6 @@
-"""Choose the compared part of a page by CSS selectors: knowing a site beats any rule of thumb."""
+"""Choose the compared part of a page with CSS selectors, because knowing a site beats any rule of
+thumb.
+"""
 
 import contextlib
 import re
@@ -26,7 +28,7 @@ _FEW_TAGS: Final = 5_000
 
 
 class Area(NamedTuple):
-    """What is compared of the pages of a host and its subdomains: what `compare` matches, but not
+    """The compared part of the pages of a host and its subdomains: what matches `compare`, but not
     `leave_out`.
     """
 
@@ -40,7 +42,7 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
 
     Return them by host, None for none. Raises ConfigurationError.
 
-    What was checked is checked again where options are copied, or come back from JSON.
+    A checked value is checked again if options are copied, or come back from JSON.
     """
     if value is None or value == "":
         return None
@@ -80,7 +82,7 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
 
 
 def _host(name: str, given: str) -> str:
-    """Return a host as it is in URLs.
+    """Return a host in the form of URLs.
 
     Raises ConfigurationError for anything else, such as a URL.
     """
@@ -106,8 +108,8 @@ def _selects(selector: str, *, whole: bool = True) -> bool:
 
 
 def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
-    """Return the area for a page by its URL: that of the longest host that it belongs to, or of
-    every site.
+    """Return the area for a page by its URL: the one for the longest host that matches, or the one
+    for every site.
     """
     if not areas:
         return None
@@ -129,7 +131,7 @@ def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
 def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
     """Return a page cut to its area, and whether `compare` matched anything on it.
 
-    A page of which nothing would be left is returned as it is.
+    If nothing would be left of a page, it's returned as it is.
     """
     if _SLOW.search(f"{area.compare} {area.leave_out}") and page.html.count("<") > _FEW_TAGS:
         return page, False
@@ -156,12 +158,12 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
             # Or words of two elements would be one.
             node.insert_before(" ")
     cut = HtmlPage(tree.html or "")
-    # What is selected is compared, even if it is called noise.
+    # Selected elements are compared, even if their names say that they are noise.
     return (cut, bool(wanted)) if blocks_of(cut.tree).lines else (page, False)
 
 
 def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
-    """Return what a selector matches, but not the parts of what it matches."""
+    """Return the elements that a selector matches, without matches inside of others."""
     matched = tree.css(selector) if selector else []
     known = {node.mem_id for node in matched}
     return [

@@ -1,4 +1,4 @@
-"""What the attributes of an element call it: an article, noise, comments, a sidebar.
+"""What an element is according to its attributes: an article, noise, comments, a sidebar.
 
 Class, role, item property and id are evidence, and no verdicts: see `blocks.blocks_without_noise`.
 """
@@ -12,8 +12,8 @@ from selectolax.lexbor import LexborNode
 
 
 class Label:
-    """What the attributes of an element say, as numbers: members of an enumeration take three times
-    as long to get.
+    """What the attributes of an element say, as numbers, because enumeration members take three
+    times as long to get.
     """
 
     NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN, COMMENTS, REPLY = range(8)
@@ -82,7 +82,7 @@ _READ: Final = 150  # characters of a class: a page may have megabytes of them
 
 
 def label_of(node: LexborNode) -> int:
-    """Return what class, role, item property and id say of an element, and whether it is hidden
+    """Return what class, role, item property and id say about an element, and whether it's hidden
     without a script.
     """
     attributes = node.attributes
@@ -104,7 +104,9 @@ def label_of(node: LexborNode) -> int:
 
 
 def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
-    """Return whether an element is hidden, and no click on a tab nor a script of React shows it."""
+    """Return whether an element is hidden, and neither a click on a tab nor a React script shows
+    it.
+    """
     get = attributes.get
     is_hidden = "hidden" in attributes and not _STREAMED_ID.match(get("id") or "")
     if not is_hidden and not _NOT_SHOWN.search((get("style") or "")[:_READ]):
@@ -114,7 +116,7 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def _with_id(label: int, identity: str) -> int:
-    """Return what an element is by its id, and by what else was read of it."""
+    """Return what an element is, by its id and its other attributes."""
     is_noise = _NOISE_ID.search(identity) is not None
     is_comments = not is_noise and _COMMENTS_ID.search(identity) is not None
     if (is_noise or is_comments) and _PLAIN_ID.fullmatch(identity):
@@ -134,7 +136,7 @@ def is_number_of_reply(identity: str) -> bool:
 
 
 def noise_word(node: LexborNode) -> str:
-    """Return the word in class, role, item property or id of an element that calls it noise."""
+    """Return the word in class, role, item property or id of an element that marks it as noise."""
     attributes = node.attributes
     values = (attributes.get(name) or "" for name in ("class", "role", "itemprop"))
     names = " ".join(values)[:_READ]
@@ -157,9 +159,9 @@ def _of_names(names: str) -> int:
 
 
 def class_of_noise(node: LexborNode) -> str:
-    """Return the word in the class of an element that calls it noise, or else the whole class.
+    """Return the word in the class of an element that marks it as noise, or else the whole class.
 
-    Comments differ in what else their classes say, such as their depth or their author.
+    Comments differ in the rest of their classes, such as their depth or their author.
     """
     return _noise_in((node.attributes.get("class") or "")[:_READ])
 
@@ -171,7 +173,8 @@ def _noise_in(names: str) -> str:
 
 
 def is_called_article(node: LexborNode) -> bool:
-    """Return whether a word in the class of an element calls it an article, whatever others say.
+    """Return whether a word in the class of an element says that it's an article, no matter what
+    the others say.
 
     "node node-article node-promoted" is an article on the front page of its site.
     """
@@ -179,8 +182,8 @@ def is_called_article(node: LexborNode) -> bool:
 
 
 def is_called_foot(node: LexborNode) -> bool:
-    """Return whether class or id of an element call it a footer or a dialog, where terms and
-    policies stand.
+    """Return whether class or id of an element say that it's a footer or a dialog, which may
+    contain terms and policies.
     """
     return _calls(_FOOT, node)
 
@@ -191,7 +194,7 @@ def is_called_consent(node: LexborNode) -> bool:
 
 
 def is_called_terms(node: LexborNode) -> bool:
-    """Return whether class or id of an element in a footer say that it holds terms."""
+    """Return whether class or id of an element in a footer say that it contains terms."""
     return _calls(_TERMS, node)
 
 

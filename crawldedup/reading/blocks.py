@@ -42,7 +42,7 @@ BOILERPLATE_ROLES: Final = tags(
     "alertdialog banner contentinfo dialog menu menubar navigation search"
 )
 
-# By default Lexbor copies the chosen option into <selectedcontent>, for each such element.
+# By default, Lexbor copies the selected option into each <selectedcontent> element.
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 
 
@@ -109,25 +109,27 @@ def _roles(hidden: Iterable[str]) -> list[int]:
 
 _WITH_CONTROLS: Final = _roles(_HIDDEN)
 _WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
-# Blocks whose names are read: a page may have 100,000, each with a name of its own.
+# The maximum number of blocks whose names are read. A page may have 100,000, each with a different
+# name.
 _NAMED: Final = 5_000
 # Letters up to which noise is looked at all the same: a price may be named "promo".
 _SHORT_NOISE: Final = 100
-# Times that what is called noise may be longer than the rest of the page, links left out.
+# How many times longer than the rest of the page, without links, noise can be before it counts as
+# content.
 _BELIEVED: Final = 1.5
 _BELIEVED_IN_DOUBT: Final = 4.0
 _BELIEVED_OF_ARTICLE: Final = 0.5
 _LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
 _LEAST_TITLE: Final = 25  # letters of a link
 _LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
-# Letters from which on a page has a text of its own. Terms and policies, which stand in footers and
-# dialogs, are then believed to be such even if they are longer.
+# The number of letters at which a page has enough text. Terms and policies in footers and dialogs
+# then count as such even if they are longer.
 _ENOUGH: Final = 1_000
 _FEET: Final = tags("footer dialog")
 _FEET_KINDS: Final = kinds_of(_FEET)
 _H1: Final = kind_of("h1")
 _MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
-# Of names within names that are not believed, such as comments in a list of comments.
+# Of names within names that don't count, such as comments in a list of comments.
 _LEVELS_OF_NAMES: Final = 3
 
 TextLine = tuple[
@@ -271,7 +273,7 @@ def _content_among(left_out: Sequence[LeftOut], rest: int, anchors: Set[int]) ->
         anchors: The `mem_id` of each <a> that is no link.
     """
     rest = max(0, rest - sum([each.letters for each in left_out if each.is_read]))
-    # Most pages end here: no element is long enough alone, and neither are all of them together.
+    # Most pages end here, because no element is long enough, and neither are all of them together.
     sizes = [each.letters for each in left_out]
     is_short_alone = max(sizes, default=0) <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_CONTENT)
     if is_short_alone and sum(sizes) <= max(rest * _BELIEVED, _LEAST_CONTENT):
@@ -350,7 +352,7 @@ def _walk(  # noqa: C901, PLR0915
     links_met: list[LexborNode] = []
     media: list[LexborNode] = []
     pieces: list[str] = []
-    # The open elements that hold something, and what each of them is.
+    # The open elements that contain something, and what each of them is.
     opened, roles = [body], [_BLOCK]
     left_out: list[LeftOut] = []
     linked = links = block = 0

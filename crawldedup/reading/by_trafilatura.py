@@ -1,4 +1,6 @@
-"""Let trafilatura find the main text of a page, within bounds: it has no time limits of its own."""
+"""Let trafilatura find the main text of a page, within limits, because it doesn't have its own time
+limits.
+"""
 
 import logging
 import re
@@ -24,7 +26,7 @@ _MOST_LEVELS: Final = 64
 _MOST_WORK: Final = 1_500_000_000
 _MOST_CELLS_PER_ROW: Final = 5000
 
-# It warns of every page without text. A level that the user has set stands.
+# It warns about every page without text. A level that the user has set is kept.
 _logger: Final = logging.getLogger("trafilatura")
 if _logger.level == logging.NOTSET:
     _logger.setLevel(logging.CRITICAL)
@@ -59,8 +61,8 @@ def parse_with_lxml(html: str) -> HtmlElement:
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return what trafilatura's fast mode finds, tables included; "" for a page that would take it
-    too long.
+    """Return the text that trafilatura's fast mode finds, including tables; "" for a page that
+    would take too long.
     """
     tags = page.html.count("<") - page.html.count("</")
     if tags > _MOST_TAGS:

@@ -1,4 +1,4 @@
-"""Which codec the labels of encodings stand for, and where pages declare them.
+"""The codecs for labels of encodings, and where pages declare these labels.
 
 Labels are those of the WHATWG standard (https://encoding.spec.whatwg.org/#names-and-labels), as in
 browsers. Python's own names are known as well, such as utf-32.
@@ -42,7 +42,7 @@ _WIDE_XML: Final = {b"<\0?\0x\0": "utf-16-le", b"\0<\0?\0x": "utf-16-be"}
 
 
 def codec_of(label: str | None) -> str | None:
-    """Return the codec that a label stands for; None if no page can be written in it."""
+    """Return the codec for a label, or None if pages can't have this encoding."""
     written = _END_OF_LABEL.split((label or "").strip()[:_LONGEST_LABEL])[0]
     try:
         standard = webencodings.lookup(written)
@@ -81,11 +81,12 @@ def text_of(body: bytes, label: str | None, errors: str = "strict") -> str:
 
     Args:
         body: The bytes.
-        label: The label of their encoding; without one, or with one of no web page, UTF-8.
-        errors: What to do about bytes that are no letters, as for `bytes.decode`.
+        label: The label of their encoding. Without one, or with one that web pages can't have,
+            UTF-8.
+        errors: What to do with bytes that aren't letters, as in `bytes.decode`.
 
     Raises:
-        UnicodeDecodeError: The bytes are no text in this encoding, and `errors` is "strict".
+        UnicodeDecodeError: The bytes aren't text in this encoding, and `errors` is "strict".
     """
     return body.decode(codec_of(label) or "utf-8", errors).removeprefix("\ufeff")
 
@@ -107,7 +108,7 @@ def codec_inside(body: bytes) -> str | None:
 
 
 def _labels_inside(body: bytes) -> Iterator[str]:
-    """Yield what the head of a page declares, in document order."""
+    """Yield the labels in the head of a page, in document order."""
     head, place = body[:_HEAD].decode("latin-1"), 0
     while found := _MAY_DECLARE.search(head, place):
         kind, place = found[1].lower(), found.end()

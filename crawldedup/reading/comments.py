@@ -1,4 +1,4 @@
-"""Read what visitors have written below the main text of a page.
+"""Read the comments that visitors have written below the main text of a page.
 
 An article stays the same article if somebody comments on it. So comments decide what a page is only
 where they are most of what it says, as in a discussion. Elsewhere they are kept apart from the main
@@ -30,23 +30,23 @@ _ONLY_NUMBERS: Final = re.compile(r"[\d\s!-/:-@[-`{-~]+")
 _MOST_REMEMBERED: Final = 400
 _LONGEST_NAME: Final = 150
 _LONGEST: Final = 2_000
-"""Letters of a line that tell it from others."""
+"""The number of letters that tell a line apart from others."""
 
 _LINKED_SHARE: Final = 0.5
 _FEW_WORDS: Final = 8
-"""A line of so few words with a date or a count in it tells when somebody wrote, not what."""
+"""A line with this few words and a date or a count says when somebody wrote, rather than what."""
 
 _LEAST_OF_REMARK: Final = 6
-"""Words. Shorter lines, such as names and thanks, recur below every article."""
+"""In words. Shorter lines, such as names and thanks, recur below every article."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageComments:
-    """What visitors have written on a page, as far as the main text leaves it out.
+    """The comments of visitors on a page, if they aren't part of the main text.
 
     Attributes:
         lines: The lines without dates, counts and links, part by part of the page.
-        are_content: Whether comments are most of what the page says.
+        are_content: Whether comments make up most of the page.
     """
 
     lines: tuple[str, ...] = ()
@@ -54,13 +54,13 @@ class PageComments:
 
     @property
     def remembered(self) -> tuple[str, ...]:
-        """What tells whether the comments have changed, whatever their order is."""
+        """A value that shows whether the comments have changed, regardless of their order."""
         names = {_name_of(line) for line in self.lines}
         return tuple(sorted(names - {""}))
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The lines that nobody writes twice."""
+        """The lines that are unlikely to be written twice."""
         names = dict.fromkeys(map(_name_of, self.lines))
         remarks = [name for name in names if name.count(" ") + 1 >= _LEAST_OF_REMARK]
         return tuple(remarks[:_MOST_REMEMBERED])
@@ -74,7 +74,7 @@ def comments_beside(page: HtmlPage, main: str) -> PageComments:
 
     Args:
         page: The page.
-        main: Its main text, which may hold some of them.
+        main: Its main text, which may contain some of them.
     """
     lines = list(_lines(page))
     if not lines:
@@ -93,7 +93,7 @@ def comments_beside(page: HtmlPage, main: str) -> PageComments:
 
 
 def _lines(page: HtmlPage) -> Iterator[str]:
-    """Yield the lines of the comments that say something."""
+    """Yield the meaningful lines of the comments."""
     blocks = page.blocks
     seen = 0
     for lines in _parts(page, blocks):
@@ -106,7 +106,7 @@ def _lines(page: HtmlPage) -> Iterator[str]:
 
 
 def _parts(page: HtmlPage, blocks: Blocks) -> Iterator[Sequence[TextLine]]:
-    """Yield the lines of each part of a page that holds comments."""
+    """Yield the lines of each part of a page with comments."""
     spans = [*_spans(blocks), *_replies(blocks)]
     if spans:
         yield _written(blocks, spans)
@@ -157,7 +157,9 @@ class _KindOfReply(NamedTuple):
 
 
 def _kind_of_reply(blocks: Blocks, block: int) -> _KindOfReply:
-    """Return what posts of a discussion have in common: an id without its number, or a class."""
+    """Return what the posts of a discussion have in common: an id without its number, or a
+    class.
+    """
     attributes = blocks.nodes[block].attributes
     identity = (attributes.get("id") or "")[:_LONGEST_NAME]
     if is_number_of_reply(identity):
@@ -173,16 +175,16 @@ def _is_teaser(blocks: Blocks, block: int) -> bool:
 
 
 def _written(blocks: Blocks, spans: Sequence[range]) -> Sequence[TextLine]:
-    """Return the lines of some blocks without what stands around each comment, and without forms.
+    """Return the lines of some blocks, without the details around each comment and without forms.
 
-    Some sites have each comment in a form of its own, for the one who wrote it.
+    Some sites put each comment into a separate form, for its author.
     """
     held: set[int] = set()
     for span in spans:
         held.update(span)
     end = 0
     for block in sorted(held):
-        # What holds all comments may be called an <aside>.
+        # The element around all comments may be an <aside>.
         if not block or block < end or blocks.kinds[block] not in _AROUND:
             continue
         end = blocks.ends[block]
@@ -193,7 +195,7 @@ def _written(blocks: Blocks, spans: Sequence[range]) -> Sequence[TextLine]:
 
 
 def _says_something(line: str) -> bool:
-    """Return whether a line is more than a number, or than when somebody wrote."""
+    """Return whether a line is more than a number or a date of writing."""
     if not _is_short(line):
         return True
     return not (tells_when(line) or _ONLY_NUMBERS.fullmatch(line))

@@ -1,4 +1,6 @@
-"""Read what a page declares beside its text: for machines, in microdata, and in chosen controls."""
+"""Read what a page declares besides its text: for machines, in microdata, and in selected
+controls.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +16,7 @@ from crawldedup.reading.labels import labeled_values
 from crawldedup.urls import TOKEN
 
 Values = Iterator[tuple[str, str]]
-"""Declared values, each behind its name."""
+"""Declared values, each after its name."""
 
 _BLOCK_KINDS: Final = kinds_of(BLOCKS)
 
@@ -31,7 +33,7 @@ _MOST_LEAVES: Final = 2_000
 _LONGEST_VALUE: Final = 500
 
 _LONG_TEXT: Final = 3_000
-"""Letters of a main text from which on nobody needs the state of a script."""
+"""The number of letters in a main text at which the state of a script is no longer needed."""
 
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _DECLARED: Final = ("product:price:amount", "og:price:amount", "product:retailer_item_id")
@@ -45,7 +47,7 @@ _ANY_DATA: Final = "script:not([src])"
 
 
 class Elements(NamedTuple):
-    """The elements that say something about the content beside its text."""
+    """The elements that say something about the content besides its text."""
 
     scripts: list[LexborNode]
     controls: list[LexborNode]
@@ -54,7 +56,7 @@ class Elements(NamedTuple):
 
     @classmethod
     def of(cls, tree: LexborHTMLParser, text: str) -> Self:
-        """Find them in one pass. Where there is much text, the state of scripts is not needed."""
+        """Find them in one pass. If there is a lot of text, the state of scripts isn't needed."""
         scripts = _LINKED_DATA if len(text) >= _LONG_TEXT else _ANY_DATA
         found = cls([], [], [], [])
         for node in tree.css(f"{scripts}, {_SAYING}")[:_MOST_ELEMENTS]:
@@ -77,8 +79,8 @@ def declared_data(
 
     Args:
         blocks: The blocks of the content.
-        elements: What says something beside the text.
-        meta: What the page says of itself in its head.
+        elements: The elements that say something besides the text.
+        meta: What the page says about itself in its head.
     """
     found: dict[str, str] = {}
     declared = [*_declared(elements.scripts), *_properties(elements.properties)]
@@ -101,7 +103,7 @@ def places_on_maps(blocks: Blocks, elements: Elements) -> Iterator[str]:
 
 
 def _declared(scripts: Sequence[LexborNode]) -> Values:
-    """Yield what scripts declare for machines: identifiers, prices and the like."""
+    """Yield the values that scripts declare for machines: identifiers, prices and the like."""
     letters = 0
     for place, script in enumerate(scripts[:_MOST_SCRIPTS]):
         kind = script.attributes.get("type") or ""
@@ -117,7 +119,7 @@ def _declared(scripts: Sequence[LexborNode]) -> Values:
 
 
 def _properties(nodes: Sequence[LexborNode]) -> Values:
-    """Yield the microdata of a page; not what several values are given for, as in a list."""
+    """Yield the microdata of a page, except for properties with several values, as in a list."""
     found: dict[str, set[str]] = {}
     for node in nodes[:_MOST_CONTROLS]:
         attributes = node.attributes
@@ -130,7 +132,7 @@ def _properties(nodes: Sequence[LexborNode]) -> Values:
 
 
 def _decoded(script: str, *, is_json: bool) -> Any:
-    """Return the data in a script; None if it is a program, or broken."""
+    """Return the data in a script, or None if it's a program or broken."""
     if not is_json:
         match = mark_words.STATE.match(script[:200])
         if match is None:
@@ -148,7 +150,7 @@ class _Leaf(NamedTuple):
 
 
 class _Inner(NamedTuple):
-    """A part of data that was not looked at yet."""
+    """A part of the data that hasn't been read yet."""
 
     name: str
     path: str
@@ -187,7 +189,7 @@ def _parts_of(inner: _Inner) -> list[_Inner]:
 
 
 def _chosen(controls: Sequence[LexborNode], blocks: Blocks) -> Values:
-    """Yield hidden fields, checked buttons and chosen options: they say what is shown."""
+    """Yield hidden fields, checked buttons and selected options, because they say what is shown."""
     shown: set[int] | None = None
     for node in controls[:_MOST_CONTROLS]:
         holder: LexborNode | None = node

@@ -143,7 +143,7 @@ def unpacked_text(packed: bytes) -> str | None:
     if not packed:
         return None
     try:
-        # Another program may have written what swells.
+        # Another program may have written something that expands to a huge size.
         text = zlib.decompressobj().decompress(packed, _MOST_BYTES)
     except zlib.error:
         return None

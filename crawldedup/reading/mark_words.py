@@ -22,7 +22,8 @@ def _set(words: str) -> frozenset[str]:
 # Names
 
 _WORD: Final = re.compile(
-    # In scripts without spaces between words, each letter with its marks; else runs of letters.
+    # In scripts without spaces between words, each letter with its marks; otherwise runs of
+    # letters.
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
     r"[\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u17b6-\u17d3]*|[^\W_]+"
 )
@@ -60,7 +61,7 @@ def name_of(text: str) -> str:
 
 # Pictures and players
 
-# What no page is about, whatever else the name of the file says.
+# Words that are never the topic of a page, no matter what else the file name says.
 _NEVER_PICTURE: Final = re.compile(
     r"spacer|pixel|sprites?|avatars?|gravatar|blank|loading|loader|smil(?:e|ey|ies|eys)|emojis?|"
     r"tracking|captcha|placeholder|transparent"
@@ -96,7 +97,7 @@ _GENERIC: Final = re.compile(
 _PLAYER_SETTINGS: Final = _set("autoplay rel width height cb rnd mute muted controls")
 
 
-# What a server of pictures is told about their size and form.
+# Parameters that tell a picture server about size and format.
 _PICTURE_SETTINGS: Final = _set(
     "w h q width height quality fit crop auto format fm fmt dpr v ver version t ts time cb size "
     "resize scale mode gravity bg blur sharpen strip maxwidth maxheight mw mh zoom type ext rev"

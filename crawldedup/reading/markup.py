@@ -16,7 +16,7 @@ _KNOWN_NAMESPACES: Final = frozenset(
     {_XHTML, "http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"}
 )
 _VOID: Final = tags("area base br col embed hr img input link meta param source track wbr")
-# Elements whose text an HTML parser takes as it is.
+# Elements whose text an HTML parser doesn't parse.
 _RAW: Final = tags("iframe noembed noframes script style xmp")
 # The letters in which a page declares to be XML. Its white space and comments do not count.
 _HEAD: Final = 4096

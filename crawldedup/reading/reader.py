@@ -61,21 +61,21 @@ class PageContent(Source):
     """
 
     unselected: bool = False
-    """True if the area to compare, which the option `content` selects, is not on the page."""
+    """True if the area that the option `content` selects isn't on the page."""
 
     left_out: tuple[str, ...] = ()
-    """Volatile lines that are not compared, since their numbers change with every load."""
+    """Volatile lines that aren't compared, because their numbers change with every load."""
 
     numbers: Numbers = field(default_factory=dict)
-    """The numbers of the lines that may prove volatile."""
+    """The numbers of the lines that may turn out to be volatile."""
 
     carries_view: bool = False
     """True if the links of the page carry a session in its URL to other pages."""
     by_url: bool = False
-    """True if the same HTML at another URL may be another content, as that of a shell."""
+    """True if the same HTML at another URL may be different content, as for a shell."""
 
     main: MainText | None = None
-    """The main text for users, and the name of the page, if they were asked for."""
+    """The main text for users, and the name of the page, if they were requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class ReadPage:
 
     @classmethod
     def of(cls, content: PageContent, fingerprint: Fingerprint) -> Self:
-        """Combine the content of a page with the fingerprint that was made of it."""
+        """Combine the content of a page with its fingerprint."""
         return cls(
             fingerprint=fingerprint,
             links=content.links,
@@ -117,18 +117,19 @@ class ReadPage:
 
 
 Content = PageContent | Fingerprint | PageError
-"""What reading a page comes to: its content, the fingerprint that it was given as, or the reason
-why it cannot be read."""
+"""The result of reading a page: its content, the fingerprint that was given instead, or the reason
+why it can't be read.
+"""
 
 FingerprintOrError = Fingerprint | CrawlDedupError
 """The fingerprint of a page, or the reason why it has none for an index."""
 
 
 class PageReader:
-    """Reads pages as the options of an index say.
+    """Reads pages according to the options of an index.
 
     Raises:
-        MissingDependencyError: The package of the chosen extractor is not installed.
+        MissingDependencyError: The package of the selected extractor isn't installed.
     """
 
     def __init__(self, options: Options) -> None:
@@ -137,7 +138,9 @@ class PageReader:
 
     @property
     def profile(self) -> str:
-        """The name of what decides the bits: indexes of different profiles are never compared."""
+        """The name for everything that affects the bits. Indexes with different profiles are never
+        compared.
+        """
         extractor = self._extractor.name
         if self._extractor.version:
             extractor += f"-{self._extractor.version}"
@@ -166,7 +169,7 @@ class PageReader:
         return ReadPage.of(content, fingerprint)
 
     def show_page(self, page: Page, key: Key = NO_KEY, known: Known = NOTHING) -> ReadPage:
-        """Read a page as `read_page` does, and sum up what is left out of its text.
+        """Read a page as in `read_page`, and summarize what is left out of its text.
 
         Raises:
             PageError: The page cannot be read.
@@ -232,11 +235,11 @@ class PageReader:
     def omissions(self, page: Page, content: PageContent) -> tuple[Omission, ...]:
         """Return what is left out of the compared text of a page of HTML, and why.
 
-        The page is parsed once more, so this is for pages that are to be shown.
+        The page is parsed once more, so this is only for pages that are shown to people.
 
         Args:
             page: The page.
-            content: What was read of it.
+            content: The content that was read from it.
         """
         if page.html is None:
             return ()
@@ -252,7 +255,7 @@ class PageReader:
         return ()
 
     def _with_marks(self, page: Page, content: PageContent, read: PageText) -> PageContent:
-        """Read what tells a page from its siblings, of the text that is compared."""
+        """Read the marks that tell a page apart from its siblings, for the compared text."""
         distinguish = self._options.distinguish
         if distinguish == "nothing":
             return content
@@ -281,12 +284,12 @@ class PageReader:
     def try_content(
         self, page: object, known: Known = NOTHING, key: Key = NO_KEY, *, with_text: bool = False
     ) -> Content:
-        """Return the content of a page as `content` does, or the error if it cannot be read.
+        """Return the content of a page as in `content`, or the error if it can't be read.
 
         A page that was given as a fingerprint has no other content.
 
         Raises:
-            ConfigurationError: This is no `Page`.
+            ConfigurationError: This isn't a `Page`.
         """
         if not isinstance(page, Page):
             raise ConfigurationError(
@@ -302,7 +305,9 @@ class PageReader:
     def try_fingerprints(
         self, pages: Sequence[Page], contents: Sequence[Content], key: Key
     ) -> list[FingerprintOrError]:
-        """Return the fingerprint of each page for an index of this key, or why there is none."""
+        """Return the fingerprint of each page for an index with this key, or the reason why there
+        is none.
+        """
         readable = [content for content in contents if isinstance(content, PageContent)]
         made = iter(self.fingerprints(readable, key))
         results: list[FingerprintOrError] = []
@@ -322,7 +327,7 @@ class PageReader:
         return results
 
     def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
-        """Make the fingerprints of many pages at once, with all that the options ask for."""
+        """Make the fingerprints of many pages at once, with everything that the options require."""
         options = self._options
         results = fingerprints(contents, min_words=options.min_words, key=key)
         if not options.keep_texts and not options.paragraphs:
@@ -335,7 +340,7 @@ class PageReader:
     def _with_kept_texts(
         self, content: PageContent, fingerprint: Fingerprint, key: Key
     ) -> Fingerprint:
-        """Add the paragraphs and the compressed text, as far as the options ask for them."""
+        """Add the paragraphs and the compressed text, if the options require them."""
         if self._options.paragraphs and not fingerprint.thin:
             fingerprint = replace(fingerprint, paragraphs=paragraphs_of(content.text, key))
         if self._options.keep_texts:
@@ -346,7 +351,7 @@ class PageReader:
 
 
 def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> ShownMarks:
-    """Return the marks of a page of which this text is compared."""
+    """Return the marks of a page whose compared text is this."""
     marks = read_marks(read.source, text, url, with_numbers=with_numbers)
     comments = read.comments
     if comments.are_content or not comments.lines:
@@ -368,7 +373,7 @@ def _main_of(content: PageContent, read: PageText) -> MainText:
 
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:
-    """Return marks whose text has no characters that nobody sees."""
+    """Return the marks without invisible characters in their texts."""
     return marks if marks.text is None else replace(marks, text=without_ignored(marks.text))
 
 
@@ -376,7 +381,7 @@ def _of_shell(content: PageContent, shell: Shell) -> PageContent:
     """Return the content of a page that a script fills.
 
     Raises:
-        PageError: Nothing tells the page from the others of its site.
+        PageError: Nothing tells the page apart from the others on its site.
     """
     marks = shell.told_apart(content.marks)
     full = content.full
@@ -394,7 +399,7 @@ def _lines_of(content: PageContent) -> list[str]:
 
 
 def _without_ages(content: PageContent) -> PageContent:
-    """Leave out the numbers that tell how old a page is, or when it was printed."""
+    """Leave out the numbers that say how old a page is, or when it was printed."""
     whole, core = content.whole, content.core
     return replace(
         content,

@@ -1,4 +1,6 @@
-"""Walk the elements of a page that may be a shell: its mount points, and what is around them."""
+"""Walk the elements of a page that may be a shell: its mount points, and the elements
+around them.
+"""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +34,7 @@ _MOST_PARTS: Final = 40
 _LONGEST_LABEL: Final = 150
 _LONGEST_ATTRIBUTE: Final = 2_000
 
-# Where an element stands. In a header, or beside the content, a heading may be the page's own.
+# Where an element is. In a header, or next to the content, a heading may be the page's own.
 _OUTSIDE, _IN_CONTENT, _HEADER, _AROUND = range(4)
 
 _BODY: Final = kind_of("body")
@@ -45,7 +47,7 @@ _WITH_SOURCE: Final = kinds_of(tags("img iframe frame video audio source embed o
 _SOURCES: Final = ("src", "data-src", "data")
 _NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
 _OWN_PARTS: Final = kinds_of(tags("article main section"))
-"""A header, a footer or an aside within one of them belongs to it."""
+"""A header, a footer or an aside inside one of them belongs to it."""
 _HEADERS: Final = kinds_of(tags("header aside"))
 _FOOTERS: Final = kinds_of(tags("footer"))
 _NAVIGATION: Final = kinds_of(tags("nav dialog menu search"))
@@ -72,7 +74,7 @@ class Elements:
 
     Attributes:
         ids: Those of the elements that a script may fill.
-        is_empty: Whether such an element holds nothing.
+        is_empty: Whether such an element is empty.
         mounts: The elements, by `mem_id`, whose content can only be that of the page. They stand
             outside of headers and the like, have a name or a tag of their own, and are no place for
             a map, comments or advertisements.
@@ -99,7 +101,7 @@ class Elements:
 
 
 def elements_of(page: HtmlPage) -> Elements | None:
-    """Return what the elements of a page say; None if there is content in them, or no body."""
+    """Return what the elements of a page say, or None if they have content or there's no body."""
     body = page.tree.body
     if body is None:
         return None
@@ -130,7 +132,9 @@ def elements_of(page: HtmlPage) -> Elements | None:
 
 
 def _note(node: LexborNode, found: Elements, *, is_around: bool) -> int:
-    """Note what an element may be; return 1 for a link away that is not around the content."""
+    """Note what an element may be. Return 1 for a link to elsewhere that isn't around the
+    content.
+    """
     kind = node.tag_id
     if kind == _LINK:
         if not _leads_away(node):
@@ -146,7 +150,7 @@ def _note(node: LexborNode, found: Elements, *, is_around: bool) -> int:
 
 
 def _rule_out(node: LexborNode, no_mounts: set[int]) -> None:
-    """Note that an element and those around it are no mount points."""
+    """Note that an element and those around it aren't mount points."""
     for outer in chain([node], elements_around(node)):
         if outer.mem_id in no_mounts:
             return
@@ -154,10 +158,10 @@ def _rule_out(node: LexborNode, no_mounts: set[int]) -> None:
 
 
 def _nodes(body: LexborNode, page: HtmlPage) -> Iterator[tuple[LexborNode, int]]:
-    """Yield the elements of a body that may show something, and where they stand.
+    """Yield the elements of a body that may show something, and where they are.
 
-    The inside of drawings is left out. What is around the content comes last, because most pages
-    are known by their content to be no shells.
+    The inside of drawings is left out. The elements around the content come last, because the
+    content of most pages shows that they aren't shells.
     """
     holders = holders_of_content(page.tree, "article, main")
     waiting = [(body, _OUTSIDE)]
@@ -179,7 +183,7 @@ def _nodes(body: LexborNode, page: HtmlPage) -> Iterator[tuple[LexborNode, int]]
 
 
 def _place_of(node: LexborNode, outer: int, *, holds_heading: bool) -> int:
-    """Return where an element stands by its tag, its role and its names."""
+    """Return where an element is, by its tag, its role and its names."""
     kind = node.tag_id
     if kind in _OWN_PARTS:
         return _IN_CONTENT
@@ -203,14 +207,14 @@ def _is_named(node: LexborNode) -> bool:
 
 
 def _is_slot(node: LexborNode) -> bool:
-    """Return whether a page of any site may have such an empty element."""
+    """Return whether any ordinary page may have such an empty element."""
     attributes = node.attributes
     names = [(attributes.get(name) or "")[:_LONGEST_LABEL] for name in ("class", "id")]
     return any(map(shell_words.SLOT.search, [*names, (node.tag or "")[:_LONGEST_LABEL]]))
 
 
 def _is_empty(node: LexborNode) -> bool:
-    """Return whether an element holds neither a text nor another element, programs aside."""
+    """Return whether an element has neither text nor other elements, apart from programs."""
     child = node.first_child
     for _ in range(_MOST_PARTS):
         if child is None:
@@ -224,7 +228,9 @@ def _is_empty(node: LexborNode) -> bool:
 
 
 def _shows_content(node: LexborNode) -> bool:
-    """Return whether an element shows what no shell has: a field, a picture or a player."""
+    """Return whether an element shows something that shells don't have: a field, a picture or a
+    player.
+    """
     kind = node.tag_id
     attributes = node.attributes if kind in _WITH_SOURCE or kind in _FIELDS else {}
     if kind in _FIELDS:
@@ -242,8 +248,8 @@ def _shows_content(node: LexborNode) -> bool:
 def _is_own(node: LexborNode, place: int) -> bool:
     """Return whether a field or a picture around the content is the page's own.
 
-    The site's are a field for a search that nobody has made, the boxes of a banner, the pictures of
-    a footer, and in a header the one that leads home.
+    The site's own are an empty search field, the boxes of a banner, the pictures of a footer, and
+    in a header the one that leads home.
     """
     attributes = node.attributes
     if node.tag_id in _FIELDS:
@@ -261,14 +267,14 @@ def _href(link: LexborNode) -> str:
 
 
 def _leads_away(link: LexborNode) -> bool:
-    """Return whether a link leads to another page, and not to a newer browser."""
+    """Return whether a link leads to another page, rather than to a newer browser."""
     return bool(link_target(_href(link))) and not is_called(link, shell_words.EXCUSE)
 
 
 def is_called(node: LexborNode, label: re.Pattern[str]) -> bool:
-    """Return whether an element, or one around it within the body, is called so."""
+    """Return whether an element, or one around it within the body, has such a name."""
     for outer in chain([node], elements_around(node)):
-        # Bodies are called so while all of their content is there.
+        # Bodies have such names while all of their content is there.
         if outer.tag_id == _BODY:
             return False
         attributes = outer.attributes

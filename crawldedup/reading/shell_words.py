@@ -17,7 +17,7 @@ OF_OTHERS: Final = re.compile(
     r"intercom|zendesk|tawk|livechat|taboola|outbrain|criteo|disqus|addthis|sharethis",
     re.IGNORECASE,
 )
-"""Matches the addresses of scripts that fill no page."""
+"""Matches the addresses of scripts that don't fill pages."""
 
 SPLASH: Final = re.compile(
     r"(?:^|[\s_-])(?:splash\w*|(?:pre|app|page)?-?load(?:er|ing)|spinner|skeleton|shimmer|"
@@ -37,7 +37,7 @@ AROUND: Final = re.compile(
     r"modal|popup|copyright)(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""Matches the names of what a site has around the content of each page."""
+"""Matches the names of elements that a site has around the content of each page."""
 SLOT: Final = re.compile(
     r"(?:^|[\s_-])(?:comments?\w*|disqus\w*|(?:google-?)?maps?|map-?(?:canvas|box)|gpt|ads?|"
     r"ad-?(?:slot|container|unit|place\w*)|adverts?|advertisements?|sponsor\w*|widgets?|island|chat\w*|"
@@ -54,7 +54,7 @@ FAILED: Final = re.compile(
     r"non trovat|não encontrad|не найден|ошибка|エラー|見つかりません|未找到|错误",
     re.IGNORECASE,
 )
-"""Matches titles of errors, which are no names of sites."""
+"""Matches titles of errors, which aren't names of sites."""
 LOADING: Final = re.compile(
     r"loading|initiali[sz]ing|starting up|(?:wird |werden )?geladen|lädt|chargement(?: en cours)?|"
     r"cargando|caricamento(?: in corso)?|carregando|a carregar|bezig met laden|laddar|laster inn|"

@@ -1,4 +1,4 @@
-"""Recognize shells: pages whose content a script has yet to bring.
+"""Recognize shells: pages that a script has yet to fill.
 
 Before its scripts run, every page of such a site is the same: an empty element, and perhaps a
 splash screen. Its words say nothing about its content. So a shell is neither a copy of another page
@@ -45,7 +45,8 @@ from crawldedup.scope import site_of
 SHELL: Final = "shell"
 """The reason of the `PageError` for a shell."""
 
-# A shell is small, but for its scripts and what is around it. What exceeds one of these is none.
+# Apart from its scripts and the elements around it, a shell is small. A page that exceeds one of
+# these limits isn't a shell.
 _MOST_WORDS: Final = 80
 _MOST_LETTERS: Final = 1_000
 _MOST_LINES: Final = 12
@@ -55,13 +56,13 @@ _MOST_LINES_IN_ALL: Final = 200
 _MOST_LINES_READ: Final = 60
 """Lines without navigation and footers, unless these are most of the page."""
 _MOST_NOSCRIPT: Final = 100
-"""Words in `<noscript>`, where it asks for scripts."""
+"""The maximum number of words in a `<noscript>` that asks for scripts."""
 
 _LONGEST_LOADING: Final = 60
-"""Letters of a line such as "Loading, please wait…"."""
+"""The maximum number of letters in a line such as "Loading, please wait…"."""
 
 _MOST_OF_NAME: Final = 6
-"""Words of what a site is called."""
+"""The maximum number of words in the name of a site."""
 
 # Bounds of what is looked at: a page may have 100,000 of each, and an attribute megabytes.
 _MOST_PARTS: Final = 40
@@ -79,7 +80,7 @@ _BETWEEN_NAMES: Final = re.compile(r"\s+[-–—:~/]\s+|\s*[|·•»«]\s*")
 _UNFINISHED: Final = ("…", "...")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _TELLING: Final = re.compile(r"\d{2,}|(?=.*[^\W\d_])\w{4,}|[^\x00-\x7f]+")
-"""A word of an address that hardly stands in the title of a whole site."""
+"""A word of an address that's unlikely in the title of a whole site."""
 _QUOTED: Final = re.compile(r"[\"'`]#?([\w:.-]{1,100})[\"'`]")
 _INNER_PROGRAM: Final = re.compile(
     r"<(style|script)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE
@@ -98,11 +99,11 @@ _REDIRECT: Final = "head meta[http-equiv='refresh' i]"
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """A page that holds nothing but what all pages of its site may hold.
+    """A page with nothing but what all pages of its site may have.
 
     Attributes:
-        called: What the page calls its site and itself, in words.
-        address: Its address without views; None for a page that does not say where it is.
+        called: The names that the page gives its site and itself, in words.
+        address: Its address without views; None for a page that doesn't say where it is.
     """
 
     called: tuple[str, ...]
@@ -111,10 +112,10 @@ class Shell:
     def told_apart(self, marks: ShownMarks | None) -> ShownMarks:
         """Return the marks by which the page is compared.
 
-        The address counts as data where it is all that the page has of its own.
+        The address counts as data if nothing else tells the page apart.
 
         Raises:
-            PageError: "shell", if nothing tells the page from the others of its site.
+            PageError: "shell", if nothing tells the page apart from the others on its site.
         """
         if marks is not None and (marks.players or any(map(self._is_particular, marks.data))):
             return marks
@@ -141,11 +142,12 @@ def refusal() -> PageError:
 
 
 def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
-    """Return what is known of a page that consists of a mount point and scripts; None for others.
+    """Return what is known about a page that consists of a mount point and scripts; None for other
+    pages.
 
     Args:
         page: The page.
-        text: What was read as its main text.
+        text: The text that was read as its main text.
         url: Its URL, or "".
     """
     if len(text) > _MOST_LETTERS_IN_ALL or page.tree.body is None:
@@ -189,7 +191,7 @@ def is_shell(page: HtmlPage) -> bool:
 def _holds_mount(
     page: HtmlPage, blocks: Blocks, elements: Elements, site_words: Sequence[str]
 ) -> bool:
-    """Return whether a page has a mount point, and no content beside it."""
+    """Return whether a page has a mount point, and no content besides it."""
     names = _Names(site_words, _names_in_title(page, site_words))
     parts = [_part_of(line, blocks, block, elements, names) for line, _, block in blocks.lines]
     inner = [
@@ -201,9 +203,9 @@ def _holds_mount(
 
 
 def _has_mount(elements: Elements, parts: Sequence[int], *, is_bare: bool) -> bool:
-    """Return whether elements or lines show where a script brings its content.
+    """Return whether elements or lines show where a script puts its content.
 
-    Where more is shown than an empty page needs, an element must be made for that.
+    If more is shown than an empty page needs, there has to be an element for it.
     """
     if _IN_MOUNT in parts:
         return True
@@ -214,7 +216,7 @@ def _has_mount(elements: Elements, parts: Sequence[int], *, is_bare: bool) -> bo
 
 
 def _is_bare(page: HtmlPage, blocks: Blocks) -> bool:
-    """Return whether a body shows nothing: some programs make their own mount point."""
+    """Return whether a body shows nothing, because some programs make their own mount point."""
     return not blocks.lines and page.tree.css_first("body svg") is None
 
 
@@ -227,7 +229,7 @@ def _is_little(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What the page calls its site, in words, and what its title may call it."""
+    """The names that the page gives its site, in words, and those that its title may give it."""
 
     of_site: Sequence[str]
     in_title: Sequence[str]
@@ -275,7 +277,7 @@ def _is_about_loading(line: str, site_words: Sequence[str]) -> bool:
 
 
 def _is_request(line: str) -> bool:
-    """Return whether a line asks for scripts, or says whose the site is."""
+    """Return whether a line asks for scripts, or says who owns the site."""
     if shell_words.RIGHTS.match(line):
         return count_words(line) <= 2 * _MOST_OF_NAME
     is_about_scripts = (
@@ -285,7 +287,7 @@ def _is_request(line: str) -> bool:
 
 
 def _is_name(text: str, site_words: Sequence[str]) -> bool:
-    """Return whether a text is what the site is called, or a part of it."""
+    """Return whether a text is the name of the site, or a part of it."""
     words = words_of(text[:_LONGEST_ATTRIBUTE])
     return words.count(" ") < _MOST_OF_NAME and any(
         f" {words} " in f" {of_site} " for of_site in site_words
@@ -293,7 +295,7 @@ def _is_name(text: str, site_words: Sequence[str]) -> bool:
 
 
 def _asks_for_scripts(page: HtmlPage) -> bool:
-    """Return whether all that <noscript> shows is a request for scripts."""
+    """Return whether <noscript> shows nothing but a request for scripts."""
     notes = page.tree.css("noscript")
     if len(notes) > _MOST_NOTES:
         return False
@@ -324,7 +326,9 @@ def _has_program(page: HtmlPage, ids: set[str]) -> bool:
 
 
 def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
-    """Yield what the site is called, in words: the first part of its domain, and its names."""
+    """Yield the names of the site, in words: the first part of its domain, and its declared
+    names.
+    """
     names = [site_of(url).partition(".")[0]]
     for meta in page.tree.css(_SITE_NAMES)[:_MOST_PARTS]:
         names.append((meta.attributes.get("content") or "")[:_LONGEST_ATTRIBUTE])
@@ -332,7 +336,7 @@ def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
 
 
 def _names_in_title(page: HtmlPage, site_words: Sequence[str]) -> Sequence[str]:
-    """Return what a title may call the site, in words.
+    """Return the names that a title may give the site, in words.
 
     A title that has the site's name names the page besides, and so does one of a page that declares
     the site's name, or that failed.
@@ -350,7 +354,7 @@ def _names_in_title(page: HtmlPage, site_words: Sequence[str]) -> Sequence[str]:
 def _own_address(page: HtmlPage, url: str) -> str | None:
     """Return the address of a page without views, if the page itself says where it is.
 
-    What stands at the root of a host says nothing: a shell may name its site's home page.
+    The root of a host doesn't count, because a shell may name its site's home page.
     """
     address = Address.of(url)
     if address is None or not ("/" in address.path or address.parameters):

@@ -1,4 +1,4 @@
-"""Find the name of a page as it is written there: marks have it in lower case, without its
+"""Find the name of a page as it's written there. Marks have it in lower case, without its
 punctuation.
 """
 
@@ -12,7 +12,7 @@ from crawldedup.reading.marks import LONGEST_HEADING, LONGEST_TITLE, headings_of
 
 
 def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
-    """Return what a page is called, at most 500 characters of it; None if it has no name.
+    """Return the name of a page, at most 500 characters of it; None if it has no name.
 
     Args:
         page: The page.
@@ -27,7 +27,9 @@ def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
 
 
 def _names(page: HtmlPage) -> Iterator[str]:
-    """Yield what may be the name of a page, as `read_marks` has it before it takes its words."""
+    """Yield possible names of a page, in the form that `read_marks` has before it takes the
+    words.
+    """
     for heading in headings_of(page.blocks):
         yield name_of(heading.text[:LONGEST_HEADING])
     yield name_of(page.name[:LONGEST_HEADING])

@@ -1,4 +1,4 @@
-"""Read all that tells a page with little text from another one.
+"""Read everything that tells a page with little text apart from others.
 
 The pages of a photo gallery, of a paste bin, or of a shop that fills its pages by script may differ
 in one address, and in nothing else.
@@ -34,14 +34,14 @@ from crawldedup.urls import TOKEN
 Attributes = Mapping[str, str | None]
 
 _MEDIA: Final = tags("audio embed frame iframe image img object source track video")
-# Of links, of pictures in drawings, and of what a program makes a link.
+# For links, for pictures in drawings, and for elements that a program turns into links.
 _TARGETS: Final = ("href", "xlink:href", "data-href")
 _SILENT: Final = tags("base head link script style template title use")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 _LABELS: Final = ("alt", "data-alt")
 _LABELS_OF_MEDIA: Final = ("title", "aria-label")
 
-# Fields whose values are not shown, or are not the page's.
+# Fields whose values aren't shown, or don't belong to the page.
 _NO_VALUE: Final = tags("hidden password file image")
 # Fields whose values are words of the page, or change from day to day.
 _NO_CONTENT: Final = _NO_VALUE | tags("button submit reset date datetime-local month time week")
@@ -50,13 +50,15 @@ _VALUED: Final = tags("meter progress")
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 
 _LEAST_SHOWN: Final = 3
-"""Pixels: a smaller picture counts visits."""
+"""In pixels. A smaller picture counts visits."""
 
 _MOST_ELEMENTS: Final = 20_000
-"""Elements that are looked at. A page of more is compared by all of its markup."""
+"""The maximum number of elements that are read. A page with more elements is compared by all of its
+markup.
+"""
 
 _LONGEST_HOST: Final = 200
-"""Letters of an address in which the name of a tracker is looked for."""
+"""The number of letters of an address that are searched for the name of a tracker."""
 
 _PIXELS: Final = re.compile(r"\s{0,9}(\d{1,6})(?:px)?\s{0,9}")
 # Where a link leads back to, when somebody has logged in, is the page itself. Another site is not.
@@ -79,11 +81,12 @@ _LEADS: Final = re.compile(r"location|open\s?\(", re.IGNORECASE)
 
 
 class ThinTexts(NamedTuple):
-    """What a page with little text is compared by.
+    """The texts by which a page with little text is compared.
 
     Attributes:
-        whole: All that exact copies share, programs included; "" if there is nothing to see.
-        core: What two visits share while nothing of the page changes. Programs, and the links and
+        whole: Everything that exact copies have in common, including programs; "" if there is
+            nothing to see.
+        core: What two visits have in common if the page doesn't change. Programs, and the links and
             fields around the content, often change with every load.
     """
 
@@ -92,19 +95,19 @@ class ThinTexts(NamedTuple):
 
 
 def visible_text(page: HtmlPage) -> str:
-    """Return all text that a visitor without scripts sees, title first, one block of the page a
-    line.
+    """Return all text that a visitor without scripts sees. The title comes first, and each block of
+    the page is a line.
     """
     return "\n".join(filter(None, (page.title, *_lines(page))))
 
 
 def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTexts:
-    """Return what a page with little text is compared by.
+    """Return the texts by which a page with little text is compared.
 
     Args:
         page: The page.
         main: What was read as its main text.
-        resorts: What it shows where something else fails.
+        resorts: What it shows if something else fails.
     """
     parts = [_Part(visible_text(page), f"{page.title}\n{main}"), *_Elements(page).parts()]
     excuses: tuple[str, ...] = ()
@@ -117,7 +120,7 @@ def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTe
             parts += map(_words, _lines(inner))
             parts += _Elements(inner, without_trackers=True).parts()
     whole = _joined([part.whole for part in parts])
-    # A request to enable scripts alone is nothing to see.
+    # A request to enable scripts doesn't count as visible.
     return ThinTexts(
         whole=_joined([whole, *excuses]) if whole else "",
         core=_joined([part.core for part in parts]),
@@ -136,7 +139,7 @@ def _lines(page: HtmlPage) -> list[str]:
 
 
 class _Part(NamedTuple):
-    """What an element says, in the whole of a page and in its core."""
+    """What an element says, for the whole page and for its core."""
 
     whole: str
     core: str
@@ -152,7 +155,7 @@ def _address(address: str, *, stays: bool = True) -> _Part:
 
 
 def _target(address: str) -> _Part:
-    """Return where a link leads: sessions, and the way back to the page itself, aside."""
+    """Return where a link leads, without sessions and without the way back to the page itself."""
     target = _WAY_BACK.sub("", shortened(address.strip()))
     core = without_visit(target)
     # Whoever refers a visitor may be all that a link is about.
@@ -160,7 +163,7 @@ def _target(address: str) -> _Part:
 
 
 class _Elements:
-    """Reads what the elements of a document say beside their text."""
+    """Reads what the elements of a document say besides their text."""
 
     def __init__(self, page: HtmlPage, *, without_trackers: bool = False) -> None:
         self._page = page
@@ -214,7 +217,7 @@ class _Elements:
                 yield _address(address, stays=stays)
 
     def _counts_visits(self, attributes: Attributes) -> bool:
-        """Return whether an element is there to count visits."""
+        """Return whether the purpose of an element is to count visits."""
         if self._without_trackers:
             source = next(addresses_of(attributes), "")
             if shell_words.OF_OTHERS.search(source[:_LONGEST_HOST]):
@@ -227,9 +230,9 @@ class _Elements:
         return max(int(width[1]), int(height[1])) < _LEAST_SHOWN
 
     def _is_around_content(self, element: LexborNode) -> bool:
-        """Return whether an element stands in navigation, a footer or a sidebar of the page.
+        """Return whether an element is in navigation, a footer or a sidebar of the page.
 
-        What is known of the elements above is remembered, so that none is looked at twice.
+        Results for the elements above are remembered, so that none is examined twice.
         """
         path = []
         outer = element.parent
@@ -258,7 +261,7 @@ def _of_meta(attributes: Attributes) -> Iterator[_Part]:
 
 
 def _links(tag: str, attributes: Attributes) -> Iterator[_Part]:
-    """Yield where an element leads when somebody clicks it."""
+    """Yield where an element leads if somebody clicks on it."""
     for name in _TARGETS:
         href = attributes.get(name)
         if href and not _SHARES.match(href):
@@ -273,7 +276,7 @@ def _links(tag: str, attributes: Attributes) -> Iterator[_Part]:
 
 
 def _values(tag: str, attributes: Attributes) -> Iterator[_Part]:
-    """Yield what a field shows."""
+    """Yield the values that a field shows."""
     value = attributes.get("value") or ""
     if tag == "param":
         yield _address(value)

@@ -21,24 +21,26 @@ Numbers = dict[int, tuple[int, ...]]
 under 0, that of the headings. Hashes are made with the key of the index."""
 
 Changing = dict[int, tuple[int, ...]]
-"""Which numbers of a line change where a page stands, by the hash of the line without them."""
+"""Which numbers of a line change in the folder of a page, by the hash of the line without them."""
 
 
 KnownLine = dict[str, tuple[int, ...]]
 """Which numbers of a line change, by where they do: see `places_at`."""
 
 Known = dict[int, KnownLine]
-"""What is known of the lines of a host, by the hash of a line without its numbers."""
+"""What is known about the lines of a host, by the hash of a line without its numbers."""
 
 NOTHING: Final[Known] = {}
 EVERYWHERE: Final = "*"
 """The place of what holds on a whole host."""
 
 MOST_LINES: Final = 64
-"""The most lines that are looked at on a page, and that are learned of a host."""
+"""The maximum number of lines that are read from a page, and that are learned for a host."""
 
 _MOST_NUMBERS: Final = 8
-"""The numbers of a line that may prove volatile: the first ones. Others are always compared."""
+"""How many numbers of a line may turn out to be volatile: the first ones. Others are always
+compared.
+"""
 
 _NUMBER_BITS: Final = 32
 _LONGEST: Final = 200  # letters of a line
@@ -46,7 +48,7 @@ _MOST_SHARE: Final = 0.8  # of a text that is left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _CODES: Final = "eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł"
 _CURRENCY: Final = re.compile(rf"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:{_CODES})(?![^\W\d_])", re.I)
-# Where a session is no token, such as session=12, it may name the content; so may ref=12.
+# A session that isn't a token, such as session=12, may name the content, and so may ref=12.
 _VISIT: Final = re.compile(
     r"(?<=[?&])(?:(?:phpsessid|jsessionid|utm_\w+|gclid|fbclid|msclkid)=[^&#]*|ref=[a-z_-]+(?=[&#]|$)|"
     rf"(?:s|sid|session_?(?:id)?|cfid|cftoken)=(?:{TOKEN})(?=[&#]|$))&?|;jsessionid=[^?#]*",
@@ -55,9 +57,9 @@ _VISIT: Final = re.compile(
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = (), key: Key = NO_KEY) -> Numbers:
-    """Hash the numbers of each line that may prove volatile.
+    """Hash the numbers of each line that may turn out to be volatile.
 
-    Lines that differ in their numbers alone are left out.
+    Lines that differ only in their numbers are left out.
     """
     numbers: Numbers = {}
     for name, alike in _kinds_of(lines, headings, key).items():
@@ -74,10 +76,10 @@ def without_repeated(
 ) -> Changing:
     """Return the known lines except those of a kind that a page has several times.
 
-    A table, say, has such lines, and its numbers are content.
+    For example, a table has such lines, and its numbers are content.
 
     Args:
-        known: What is known of the lines of the page.
+        known: What is known about the lines of the page.
         lines: All lines of the page.
         headings: Its headings, which are always compared.
         key: The key of the index.
@@ -99,17 +101,17 @@ def _kinds_of(
 
 
 def in_folder(path: str) -> str:
-    """Return the place of what holds in one folder alone."""
+    """Return the place for knowledge that only applies to one folder."""
     return f"={path}"
 
 
 def below_folder(top: str) -> str:
-    """Return the place of what holds everywhere below a first folder."""
+    """Return the place for knowledge that applies everywhere below a first folder."""
     return f"<{top}"
 
 
 def places_at(*urls: str) -> set[str]:
-    """Return the places that a page with these URLs stands at."""
+    """Return the places that apply to a page with these URLs."""
     places = {EVERYWHERE}
     for url in urls:
         folder = folder_of(url)
@@ -118,7 +120,7 @@ def places_at(*urls: str) -> set[str]:
 
 
 def changing_at(known: Known, *urls: str) -> Changing:
-    """Return what is known of the lines at the places of a page with these URLs."""
+    """Return what is known about lines at the places of a page with these URLs."""
     own = places_at(*urls)
     changing: Changing = {}
     for name, line in known.items():
@@ -133,7 +135,7 @@ def without_volatile(
 ) -> tuple[str, list[str]]:
     """Return a text without its volatile parts, and the lines that had them.
 
-    A text is returned whole if they are much of it.
+    If they make up too much of a text, it's returned as it is.
     """
     lines = text.split("\n")
     kept = [rest_of(line, known, headings, key) for line in lines]
@@ -159,7 +161,7 @@ def shape_of(line: str) -> str:
 
 
 def without_visit(url: str) -> str:
-    """Return a URL without session and campaign: it names the same page."""
+    """Return a URL without session and campaign, which names the same page."""
     return _VISIT.sub("", url)
 
 
@@ -175,5 +177,5 @@ def _name_of(line: str, headings: Collection[str], key: Key) -> int:
 
 
 def _hash_of(text: str, purpose: str, key: Key) -> int:
-    """Return 32 bits that are compared between two loads of one page alone."""
+    """Return 32 bits that are only compared between two loads of one page."""
     return key.number(text.encode("utf-8", "replace"), purpose) >> 64 - _NUMBER_BITS

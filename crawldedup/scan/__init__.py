@@ -1,3 +1,3 @@
-"""Find the duplicates among many pages at once, where all are at hand: the engine behind
+"""Find the duplicates among many pages at once, with all of them at hand: the engine behind
 `crawldedup scan`.
 """

@@ -1,8 +1,9 @@
-"""Make columns of what is compared of pages, and find the duplicates among them, on one machine.
+"""Put the compared values of pages into columns, and find the duplicates among them, on one
+machine.
 
 Pairs of pages are decided as a crawl does, by the likelihood of the bits in which their signatures
-differ, or by the shingles that they have in common. One pass over the pages in their order tells
-which are kept: those that are no duplicates of a kept one.
+differ, or by the shingles that they have in common. One pass over the pages in order decides which
+are kept: those that aren't duplicates of a kept one.
 """
 
 import hashlib
@@ -43,15 +44,17 @@ Rows = NDArray[np.int64]
 Progress = Callable[[str, float], None]
 
 MOST_SEARCH_BITS: Final = 16
-"""Pages that differ in more search bits are no candidates. Of near duplicates with J = .8, one in
-10,000 does; of unrelated pages, all but one in 25,000."""
+"""Pages that differ in more search bits aren't candidates. One in 10,000 near duplicates with J =
+.8 does, and all but one in 25,000 unrelated pages do.
+"""
 _PAGES_AT_ONCE: Final = 1 << 16
 _PAIRS_AT_ONCE: Final = 1 << 13
 _TOLERANCE: Final = 5e-5
 _EXACT_UNIT: Final = (
     10**9
-)  # what is missing to a similarity of 1, as a whole number, as the costs of bits are
-# Pages that resemble dropped pages alone are compared so often with what those were dropped for.
+)  # the difference from a similarity of 1, as a whole number, like the costs of bits
+# How often pages that only resemble dropped pages are compared with the pages those were dropped
+# for.
 ROUNDS: Final = 3
 
 # What a row of each column holds.
@@ -67,14 +70,14 @@ LAYOUT: Final[dict[str, np.dtype[Any]]] = {
     "address": np.dtype(np.uint64),
     "twin": np.dtype(np.uint64),
 }
-# Of pages that share text, columns of which equal values name candidates: see `PageRow`.
+# Columns in which equal values make candidates of pages that share text: see `PageRow`.
 SHARED: Final = ("digest", "identity", "address")
 # How alike two pages are beyond their texts: by all marks, by a name or an address, or by nothing.
 _TWINS, _NAMESAKES = 2, 1
 
 
 class Lists:
-    """Lists of different lengths, one behind the other in an array."""
+    """Lists of different lengths, one after the other in an array."""
 
     def __init__(self, items: NDArray[Any], sizes: NDArray[np.uint32]) -> None:
         self._items = items
@@ -85,7 +88,7 @@ class Lists:
 
 
 class PageRow(NamedTuple):
-    """What is compared of one page."""
+    """The compared values of one page."""
 
     #: The fingerprint, salted as an index files it (`crawldedup.index.queries.salted`).
     fingerprint: Fingerprint
@@ -109,7 +112,7 @@ class PageRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is compared of pages, in arrays of one length.
+    """The compared values of pages, in arrays of the same length.
 
     `search`, `verify` and `digest` are those of `PageRow.fingerprint`. `volatility` holds the sizes
     of the search weights in parts of VOLATILITY_UNIT. `steps` holds those of the verify weights, as
@@ -137,7 +140,7 @@ class Columns:
 
     @classmethod
     def of(cls, pages: Sequence[PageRow], threshold: float) -> Self:
-        """Return columns of pages, which are accepted from an estimate of `threshold` on."""
+        """Return columns of pages, which are accepted at an estimate of `threshold` or more."""
         empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
         marks = [page.marks for page in pages]
         sizes = np.array(list(map(len, marks)), np.uint32)
@@ -162,8 +165,8 @@ class Columns:
 def shingle_set(text: str) -> NDArray[np.uint32]:
     """Return the distinct 3-shingles of a text, as sorted hashes of 32 bits.
 
-    Two texts of a thousand each seem to have one more in common than they have in one of four
-    thousand cases.
+    In one of four thousand cases, two texts with a thousand shingles each seem to have one more in
+    common than they really do.
     """
     words = word_hashes(text)
     return distinct(set_of_shingles(words) >> np.uint64(32)).astype(np.uint32)
@@ -171,24 +174,26 @@ def shingle_set(text: str) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True)
 class Goal:
-    """Pages to find: those from `similarity` on, with probability `recall`. See `Options`."""
+    """Which pages to find: those with `similarity` or more, with probability `recall`. See
+    `Options`.
+    """
 
     similarity: float
     recall: float
 
     @cached_property
     def threshold(self) -> float:
-        """The estimate from which on a page is accepted that resembles one page alone."""
+        """The estimate at which a page is accepted if it only resembles one page."""
         return model.accept_threshold(self.similarity, VERIFY_BITS, self.recall)
 
     @cached_property
     def crowd(self) -> Crowd:
-        """What is accepted where several pages resemble a page."""
+        """The rule if several pages resemble a page."""
         return crowd_rule(self.similarity, self.recall, VERIFY_BITS)
 
     @cached_property
     def most_verify_bits(self) -> int:
-        """In more verify bits differs one in 30,000 of the pages that count for a decision."""
+        """Only one in 30,000 of the pages that count for a decision differs in more verify bits."""
         weights, density = model.weight_density()
         share = float(model.flip_probabilities(weights, self.crowd.farthest) @ density)
         return round(VERIFY_BITS * share + 4 * math.sqrt(VERIFY_BITS * share * (1 - share)))
@@ -197,7 +202,7 @@ class Goal:
 def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
     """Return the costs of pairs of pages, given their rows, shape (pairs,); 0 for equal texts.
 
-    It is quickest with equal rows together.
+    It's fastest if equal rows are together.
     """
     totals = np.zeros(len(later), np.int64)
     unequal = np.flatnonzero(~are_equal(pages, later, earlier))
@@ -213,8 +218,8 @@ def are_equal(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.bool_]:
 def are_comparable(
     pages: Columns, later: Rows, earlier: Rows, most_verify: int
 ) -> NDArray[np.bool_]:
-    """Return which pairs of pages are worth a decision: those of equal texts, and those that have
-    enough words and differ in at most so many verify bits.
+    """Return which pairs of pages need a decision: pairs with equal texts, and pairs that have
+    enough words and don't differ in too many verify bits.
     """
     bits = np.bitwise_count(pages.verify[later] ^ pages.verify[earlier]).sum(axis=1)
     is_near = (bits <= most_verify) & ~(pages.thin[later] | pages.thin[earlier])
@@ -223,7 +228,7 @@ def are_comparable(
 
 
 def likeness_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.uint8]:
-    """Return how alike pairs of pages are beyond their texts, for `nearest_of`."""
+    """Return how similar pairs of pages are apart from their texts, for `nearest_of`."""
     likeness = np.zeros(len(later), np.uint8)
     for keys in (pages.identity, pages.address):
         values = keys[later]
@@ -244,8 +249,8 @@ def _costs_of_bits(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int
 def similarities_of(
     pages: Columns, later: Rows, earlier: Rows, threshold: float
 ) -> NDArray[np.float64]:
-    """Return the most likely similarities of pairs of pages, given their rows, as
-    `estimate_similarity` does.
+    """Return the most likely similarities of pairs of pages, given by their rows, as in
+    `estimate_similarity`.
     """
     tables, steepness = model.normal_tables(), model.steepness(threshold)
     last = len(tables.equal) - 1
@@ -280,7 +285,7 @@ def _differing(
 
 
 def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[np.float64]:
-    """Return the Jaccard similarities of the shingles of pairs of pages, given their rows."""
+    """Return the Jaccard similarities of the shingles of pairs of pages, given by their rows."""
     similarities = np.ones(len(later))
     for place, pages in enumerate(zip(later.tolist(), earlier.tolist(), strict=True)):
         one, other = map(shingles.__getitem__, pages)
@@ -291,7 +296,7 @@ def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[n
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """What each page is, in arrays of one length, in the order of the columns.
+    """What each page is, in arrays of the same length, in the order of the columns.
 
     `original` holds the row of the page that is kept of its cluster: its own where it is kept.
     `similarity` is 1 for exact copies and for kept pages.
@@ -313,7 +318,7 @@ def find_duplicates(
     folder: Path | None = None,
     progress: Progress = lambda _doing, _percent: None,
 ) -> Duplicates:
-    """Return what each page is. Pages come in their order, after those of lower rank.
+    """Return what each page is. Pages are taken in order, after those with a lower rank.
 
     The verdicts are those of a crawl that meets the pages in this order, each under a URL of its
     own; but an exact copy of a dropped page without marks shares that page's verdict. If the pages
@@ -341,8 +346,8 @@ def find_duplicates(
 
 
 class _Batch:
-    """The pages of a batch, each known by its number: its place in the order in which they are
-    decided.
+    """The pages of a batch, each identified by its number, which is its place in the order of
+    decisions.
     """
 
     def __init__(self, pages: Columns, goal: Goal) -> None:
@@ -367,8 +372,8 @@ class _Batch:
         return b"" if marks is None else marks[self._rows[number]].tobytes()
 
     def candidates(self, table: Table) -> Iterator[Keys]:
-        """Yield near pairs of pages that share a key in a table: of too many that do, those that
-        share longer ones.
+        """Yield near pairs of pages that share a key in a table. If there are too many, pairs that
+        share longer keys.
         """
         verify = self._pages.verify[self._rows].view(np.uint64)
         search = self._pages.search[self._rows]
@@ -391,7 +396,7 @@ class _Batch:
             bits += pairing.CROWD_BITS
 
     def namesakes(self) -> Iterator[Keys]:
-        """Yield pairs of pages that have an exact key in common and are worth a decision."""
+        """Yield pairs of pages that have an exact key in common and need a decision."""
         is_judged = self._judged == np.arange(len(self._judged))
         judged, firsts = np.flatnonzero(is_judged), np.flatnonzero(self._is_first)
         sources = [(name, numbers) for name in SHARED for numbers in (judged, firsts)]
@@ -405,7 +410,9 @@ class _Batch:
         return are_comparable(self._pages, later, earlier, self._goal.most_verify_bits)
 
     def decide(self, pairs: Keys) -> None:
-        """Decide about the later pages of pairs. All pages before them must be decided."""
+        """Decide about the later pages of pairs. All pages before them have to be decided
+        already.
+        """
         self._decide(pairs)
         self._order.settle()
 

@@ -1,8 +1,8 @@
 """Write feeds and web archives again without the copies in them: `crawldedup filter`.
 
-Pages are read and compared as by `crawldedup scan --keep first`. Then the files are read once more,
-and what stays goes out as it came: the bytes of a line, of a member of an array or of a record, the
-row of a table.
+Pages are read and compared as with `crawldedup scan --keep first`. Then the files are read once
+more, and whatever is kept is written as it was read: the bytes of a line, of a member of an array
+or of a record, or the row of a table.
 """
 
 import json
@@ -43,20 +43,20 @@ from crawldedup.text import pluralize
 from crawldedup.verdict import Kind, Verdict
 
 _ENDINGS: Final = (
-    "it must end in .jsonl, .json or .csv, perhaps with .gz, .bz2, .xz or .zst behind it, in "
-    ".warc, .warc.gz or .warc.zst, or in .parquet"
+    "it must end in .jsonl, .json or .csv, optionally followed by .gz, .bz2, .xz or .zst, or in "
+    ".warc, .warc.gz, .warc.zst or .parquet"
 )
 _COMPANIONS: Final = (
     "request",
     "metadata",
-)  # records that tell of a response, and of nothing without it
+)  # records about a response, which are useless without it
 _SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
 _GROUP_BYTES: Final = 64 * 1024 * 1024  # of a row group, which is in memory until it is written
 
 
 class DecidedItem(NamedTuple):
-    """An item, whether it stays, and whether it holds a page that was compared."""
+    """An item, whether it's kept, and whether it has a page that was compared."""
 
     item: Item
     stays: bool
@@ -67,11 +67,11 @@ _Decided = Iterator[DecidedItem]
 
 
 def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Write the items of files without copies of earlier ones, and without pages that the index
+    """Write the items of files, without copies of earlier items and without pages that the index
     `against` knows.
 
-    Raises ConfigurationError for a file that is not what its name says, StoreError, and OSError if
-    something cannot be written. Then no file is written.
+    Raises ConfigurationError for a file that doesn't match its name, StoreError, and OSError if
+    something can't be written. Then no file is written.
     """
     form, target = _check_files(given), Path(given.output)
     feed = _Feed(given.inputs, form, Fields.of(given)._replace(needs_url=False), output)
@@ -112,16 +112,16 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 
 def _check_files(given: Namespace) -> str:
-    """Return the form of what is read and written.
+    """Return the format that is read and written.
 
-    Raises ConfigurationError for what cannot be, or would be lost.
+    Raises ConfigurationError for anything that isn't possible, or would be lost.
     """
     checks.whole(1)("--workers", given.workers)
     if given.inputs.count(STANDARD) > 1:
         raise ConfigurationError("standard input can be read only once")
     if given.output.lower().endswith(WACZ_SUFFIX):
         raise ConfigurationError(
-            "no WACZ can be written: name a .warc.gz file, of which `wacz create` makes one"
+            "a WACZ cannot be written: name a .warc.gz file, from which `wacz create` makes one"
         )
     form = _form(f"--output is {given.output!r},", given.output)
     _check_inputs(given, form)
@@ -140,14 +140,16 @@ def _check_files(given: Namespace) -> str:
 
 
 def _check_inputs(given: Namespace, form: str) -> None:
-    """Raise ConfigurationError for an input that is no file, or not in the form of the output."""
+    """Raise ConfigurationError for an input that isn't a file, or isn't in the format of the
+    output.
+    """
     for name in given.inputs:
         if name != STANDARD and not Path(name).is_file():
-            raise ConfigurationError(f"{name!r} is no file; - is standard input")
+            raise ConfigurationError(f"{name!r} is not a file; use - for standard input")
         if (read := _form(f"{name!r} is a file", name)) != form:
             raise ConfigurationError(
-                f"{name!r} is {read}, and --output {given.output!r} is {form}: filter keeps the "
-                "form; DuckDB, jq and `warcio recompress` convert"
+                f"{name!r} is {read}, and --output {given.output!r} is {form}: filter cannot "
+                "change the format; convert it with DuckDB, jq or `warcio recompress`"
             )
 
 
@@ -158,18 +160,18 @@ def _form(shown: str, name: str) -> str:
         raise ConfigurationError(f"{name}: {why}")
     if form is None:
         raise ConfigurationError(
-            f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}"
+            f"{shown} whose name does not say that it is a feed or a web archive: {_ENDINGS}"
         )
     return forms.packed_archive(name) if form == forms.ARCHIVE else form
 
 
 @dataclass(slots=True)
 class _Feed:
-    """Files of one form, one behind the other, and what was found of their items, which are known
-    by their numbers.
+    """Files of one format, one after the other, and the results for their items, which are
+    identified by their numbers.
 
-    The feed `is_cut` if a file could not be read to its end. `sizes` are the numbers of items in
-    the files. The items that `are_compared` are, in their order, the rows of the `results`; of the
+    The feed `is_cut` if a file couldn't be read to its end. `sizes` are the numbers of items in the
+    files. The items that `are_compared` are, in their order, the rows of the `results`; of the
     `known`, an index has copies.
     """
 
@@ -191,8 +193,8 @@ class _Feed:
         return self.form.endswith(forms.ARCHIVE)
 
     def compare(self, options: Options, index: Deduplicator | None, workers: int) -> None:
-        """Read the pages in worker processes, and find those of which an earlier one or the index
-        has a copy.
+        """Read the pages in worker processes, and find the ones that are copies of an earlier page
+        or of a page in the index.
         """
         self.version = version_of_files(self.names)
         chunks = chunked(map(self._checked, self.output.counted(self._items())))
@@ -208,9 +210,9 @@ class _Feed:
                 self.results = Results.of(folder, options, share, keep="first")
 
     def _items(self) -> Iterator[Item]:
-        """Yield what can be read of the files, and tell where that ends.
+        """Yield everything that can be read from the files, and note where that ends.
 
-        Raises ConfigurationError if it is nothing.
+        Raises ConfigurationError if nothing can be read.
         """
         for name in self.names:
             self.sizes.append(0)
@@ -231,34 +233,36 @@ class _Feed:
 
     def _open(self, name: str, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
         if self.spooled is None or name != STANDARD:
-            # The files are read twice, and what is told of them is told once.
+            # The files are read twice, but notes about them are only shown once.
             on_note = ignore_note if fields is None else self.output.error
             return sources.items_of_file(Path(name), fields, on_error, on_note)
         self.spooled.seek(0)
         return sources.items_of_lines(self.spooled, fields, on_error)
 
     def _checked(self, item: Item) -> Item:
-        """Return an item. Raises ConfigurationError if it cannot be written among the others."""
+        """Return an item. Raises ConfigurationError if it can't be written among the others."""
         self.head = item.head if self.head is None else self.head
         if item.head is not self.head and item.head != self.head:
             raise ConfigurationError(
-                f"{item.place}: the columns are not those of the first file: filter it by itself"
+                f"{item.place}: the columns differ from those of the first file: filter it "
+                "separately"
             )
         if isinstance(record := item.raw, Record):
             if forms.archive_packed_by(record.packing) != self.form:
                 what = f"packed as {record.packing}" if record.packing else "not packed"
                 raise ConfigurationError(
-                    f"{record.path} is {what}, other than its name says: rename it"
+                    f"{record.path} is {what}, which does not match its name: rename it"
                 )
             if record.is_shared:
                 message = (
-                    "this record is packed together with others: `warcio recompress` parts them"
+                    "this record is compressed together with others: `warcio recompress` "
+                    "separates them"
                 )
                 raise ConfigurationError(f"{item.place}: {message}")
         return item
 
     def _not_in(self, index: Deduplicator, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yield the pages of which an index has no copy: neither under their own URLs, nor under
+        """Yield the pages that the index has no copy of, neither under their own URLs nor under
         others. Raises StoreError.
         """
         options = index.options
@@ -304,7 +308,7 @@ class _Feed:
             raise ConfigurationError("a file has changed while it was read: nothing is written")
 
     def counts(self) -> dict[str, int]:
-        """Return the figures of the items; of an archive, those of its pages."""
+        """Return the figures of the items, or for an archive, of its pages."""
         found = self.results.summary()
         tried = len(self.known) + found["pages"] + found["skipped"]
         items = tried if self.is_archive else sum(self.sizes)
@@ -320,9 +324,10 @@ class _Feed:
 
 
 def _known_kind(verdict: Verdict) -> str | None:
-    """Return what a page is that an index knows; None for one that it doesn't.
+    """Return what kind of known page this is for an index, or None if it isn't known.
 
-    An index may remember a page of the same URL. That is a copy, too, while it shows the same.
+    An index may remember a page with the same URL. That is also a copy, if its content is still the
+    same.
     """
     if verdict.is_duplicate:
         return str(verdict.kind)
@@ -397,9 +402,9 @@ def _write_batches(decided: _Decided, out: BinaryIO, pa: Any) -> None:
 
 
 def _staying_rows(rows: Sequence[DecidedItem]) -> Iterator[Any]:
-    """Yield the rows of a batch that stay, in pieces of neighbors.
+    """Yield the rows of a batch that are kept, in runs of neighbors.
 
-    Unlike a selection by a mask, pyarrow can cut pieces from columns of every type.
+    Unlike a selection by mask, this works in pyarrow for columns of every type.
     """
     for stays, neighbors in groupby(rows, lambda row: row.stays):
         items = [row.item for row in neighbors]
@@ -409,7 +414,7 @@ def _staying_rows(rows: Sequence[DecidedItem]) -> Iterator[Any]:
 
 
 def _copied(piece: Any, pa: Any) -> Any:
-    """Return the same rows in memory of their own.
+    """Return a copy of the rows in separate memory.
 
     pyarrow cannot write some columns, such as views of texts inside of structs, from the middle of
     a batch, but it can send all of them.
@@ -423,7 +428,7 @@ def _copied(piece: Any, pa: Any) -> Any:
 def _write_archive(
     decided: _Decided, out: BinaryIO, form: str, revisits: Revisits | None
 ) -> dict[str, int]:
-    """Write the records of web archives that stay, as they stand there, and revisits; return their
+    """Write the records of web archives that are kept, unchanged, and revisits; return their
     numbers.
     """
     written = revisited = 0
@@ -451,7 +456,7 @@ def _write_archive(
 
 
 class _RecordFate(NamedTuple):
-    """A record, and whether it is a copy that goes."""
+    """A record, and whether it's a copy that is left out."""
 
     record: Record
     is_copy: bool
@@ -468,11 +473,11 @@ def _copy_record(file: BinaryIO, record: Record, out: BinaryIO, *, needs_end: bo
 
 
 def _staying(records: Sequence[_RecordFate]) -> Iterator[Record]:
-    """Yield the records of an archive that stay, in order, given whether they are copies.
+    """Yield the records of an archive that are kept, in order, given whether they are copies.
 
-    A request or metadata goes with the copies that it was captured with, unless a record that stays
-    was, too. Either of two records may name the other, which may stand before or behind it. Several
-    may have one id.
+    A request or metadata is left out with the copies that it was captured with, unless it was also
+    captured with a record that is kept. Either of two records may name the other one, which may
+    come before or after it. Several records may have the same id.
     """
     fates: defaultdict[str, list[bool]] = defaultdict(list)
 

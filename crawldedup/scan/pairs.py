@@ -1,4 +1,4 @@
-"""Pair the pages that share a key, without ever pairing all pages of a crowd.
+"""Pair pages that share a key, without ever pairing all the pages of a crowd.
 
 A crawl files a page under its own key in each table and probes the keys that its near duplicates
 likely have. With all pages at hand, both sides share the work: each page is filed under its own key
@@ -32,15 +32,16 @@ from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 Keys = NDArray[np.uint64]
 Near = Callable[[Keys, Keys], Keys]  # `near_pairs` of some pages
 
-# Parts of a search weight: what is kept only tells which bits are likely to flip.
+# Parts of a search weight, which only say which bits are likely to flip.
 VOLATILITY_UNIT: Final = 32
 KEYS_A_TABLE: Final = 6
-"""Each page is filed under so many keys in each table. Of pages with J = .9, two tables of 6, with
-4 to 8 pages under a key by chance, let 99.7 % meet; of those with J = .85, 98 %. An index of a
-million pages finds 99.0 and 98.4 %."""
-# Where too many pages share a key, keys that are longer by so many bits are compared, too.
+"""The number of keys under which each page is filed in each table. With two tables of 6, and 4 to 8
+pages under a key by chance, 99.7% of the pairs with J = .9 meet, and 98% of those with J = .85. An
+index of a million pages finds 99.0% and 98.4%.
+"""
+# If too many pages share a key, keys that are longer by this number of bits are compared as well.
 CROWD_BITS: Final = 4
-NEIGHBORS: Final = 64  # a page meets at most so many pages before it in a run
+NEIGHBORS: Final = 64  # the maximum number of earlier pages in a run that a page is compared with
 _SPARED_BITS: Final = 3  # keys are shorter by so many bits than numbers of pages are
 _FEWEST_BITS: Final = 8
 _NUMBER_BITS: Final = 64 - STORED_BITS
@@ -53,15 +54,15 @@ _MOST_FILES: Final = 256
 
 
 def key_bits(pages: int) -> int:
-    """Return how many leading bits of a key count among so many pages."""
+    """Return how many leading bits of a key count for this number of pages."""
     return min(max(max(pages - 1, 0).bit_length() - _SPARED_BITS, _FEWEST_BITS), STORED_BITS)
 
 
 def keys_of(
     search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: int, similarity: float
 ) -> Keys:
-    """Return the likeliest keys of pages from `similarity` on, by their leading `bits`, shape
-    (pages, KEYS_A_TABLE).
+    """Return the most likely keys of pages with `similarity` or more, by their leading `bits`,
+    shape (pages, KEYS_A_TABLE).
     """
     _, members = flip_sets(bits, KEYS_A_TABLE)
     # Of the ranks of volatility, those that belong to a set.
@@ -80,8 +81,8 @@ def keys_of(
 
 
 def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:
-    """Return the leading bits of keys and the numbers of their pages in one integer each; numbers
-    end at MOST_PAGES.
+    """Return the leading bits of keys and the numbers of their pages, packed into one integer each.
+    Numbers are below MOST_PAGES.
     """
     return keys >> np.uint64(_NUMBER_BITS) << np.uint64(_NUMBER_BITS) | numbers
 
@@ -171,7 +172,7 @@ def pairs_of_exact_keys(keys: Keys, numbers: Keys) -> Iterator[Keys]:
 
 
 def crowded(packed: Keys, bits: int) -> Keys:
-    """Return the numbers of pages of which a run is too long for all its pairs, ascending."""
+    """Return the numbers of pages in runs that are too long for all of their pairs, ascending."""
     counts = _run_lengths(packed, bits)
     return distinct(numbers_in(packed[np.repeat(counts > NEIGHBORS + 1, counts)]))
 
@@ -211,8 +212,8 @@ def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:
 
 
 class WaitingPairs:
-    """Pairs in files of an empty folder, each for a block of later pages, so that memory holds some
-    of them only.
+    """Pairs in files of an empty folder, each for a block of later pages, so that only some of them
+    are in memory.
     """
 
     def __init__(self, folder: Path, pages: int) -> None:
@@ -231,9 +232,9 @@ class WaitingPairs:
             file.write(part.tobytes())
 
     def blocks(self) -> Iterator[tuple[float, Keys]]:
-        """Yield the distinct pairs of each block, after the share of the blocks that went before.
+        """Yield the distinct pairs of each block, together with the share of the blocks before it.
 
-        Can be used once.
+        Can only be used once.
         """
         for number, file in enumerate(self._files):
             file.seek(0)

@@ -1,5 +1,5 @@
-"""Read pages of many sources by worker processes into a folder, one file a chunk, and go on behind
-the last whole.
+"""Read the pages of many sources into a folder with worker processes, one file per chunk, and
+continue after the last complete one.
 """
 
 import asyncio
@@ -50,17 +50,20 @@ KINDS: Final = {
     **dict.fromkeys(("shingle_sizes", "shingles", "url_sizes", "mark_sizes"), np.dtype(np.uint32)),
     **dict.fromkeys(("urls", "marks"), np.dtype(np.uint8)),
 }
-"""What an item of each column is. Each page has one, but for shingles and the bytes of URLs and
-marks."""
+"""The type of each column's items. Each page has one item, except for shingles and the bytes of
+URLs and marks.
+"""
 
 Place = tuple[int, int, int]
-"""The number of a source, how many of its items are read, and how many errors the sources before it
-had.
+"""The number of a source, how many of its items were read, and how many errors the sources before
+it had.
 """
 
 
 class Step(NamedTuple):
-    """How far a scan has come: so many pages are read. `skipped` counts others by the reasons."""
+    """The progress of a scan: the number of pages that were read. `skipped` counts others by
+    reason.
+    """
 
     place: Place = (0, 0, 0)
     pages: int = 0
@@ -69,18 +72,18 @@ class Step(NamedTuple):
 
 @contextmanager
 def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]:
-    """Yield the folder of a task, which is made if it is not there. Raises OSError.
+    """Yield the folder of a task, which is created if necessary. Raises OSError.
 
-    `task` is what the folder is for: plain values, which must be the same when a scan goes on.
-    Raises ConfigurationError for a folder of another scan, or of one at work.
+    `task` describes the scan in plain values, which have to be the same when it continues. Raises
+    ConfigurationError for a folder of a different scan, or of one that is running.
     """
     shown, file, lock_file = printable(str(path)), path / "scan.json", path / "lock"
     if path.exists() and not path.is_dir():
-        raise ConfigurationError(f"{shown} is no folder; name one to work in")
+        raise ConfigurationError(f"{shown} is not a folder; name one to work in")
     path.mkdir(parents=True, exist_ok=True)
     if not file.exists() and {each.name for each in path.iterdir()} - {lock_file.name}:
         raise ConfigurationError(
-            f"the folder {shown} holds something else than a scan; name an empty one"
+            f"the folder {shown} contains something other than a scan; name an empty one"
         )
     wanted = msgspec.json.encode({"format": FORMAT, **task})
     with lock_file.open("wb") as lock:
@@ -90,25 +93,26 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
                 file.write_bytes(wanted)
             begun = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
         except BlockingIOError as error:
-            raise ConfigurationError(f"another scan is at work in {shown}") from error
+            raise ConfigurationError(f"another scan is running in {shown}") from error
         except msgspec.DecodeError as error:
             raise ConfigurationError(
-                f"the scan in {shown} is damaged; remove the folder to begin again"
+                f"the scan in {shown} is damaged; remove the folder to start over"
             ) from error
         for name, value in msgspec.json.decode(wanted).items():
             if begun.get(name) != value:
                 message = (
-                    f"the scan in {shown} was begun with other {name}; remove the folder to begin "
-                    "again"
+                    f"the scan in {shown} was started with different {name}; remove the folder "
+                    "to start over"
                 )
                 raise ConfigurationError(message)
         yield ScanFolder(path)
 
 
 class ScanFolder:
-    """What was read, in parts, the last `step`, and how many pages each source has, by its number.
+    """The pages that were read, in parts, the last `step`, and how many pages each source has, by
+    its number.
 
-    What a kill or a power cut has torn is read again.
+    Anything that was damaged by a kill or a power failure is read again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,7 +128,7 @@ class ScanFolder:
             shutil.rmtree(left)
 
     def add(self, place: Place, columns: list[Packed], skipped: Iterable[str]) -> None:
-        """Add what was read until a place, and the reasons why others cannot be."""
+        """Add the pages that were read up to a place, and the reasons why others can't be read."""
         pages = self.step.pages + sum(len(packed["thin"]) for packed in columns)
         step = Step(place, pages, Counter(self.step.skipped) + Counter(skipped))
         if step != self.step:
@@ -139,7 +143,7 @@ class ScanFolder:
         self.step = step
 
     def pages(self) -> tuple[Columns, Lists]:
-        """Return what is compared of all pages, and their URLs, which stay on disk."""
+        """Return the compared values of all pages, and their URLs, which stay on disk."""
         # A file that is mapped stays when its name is gone.
         with TemporaryDirectory(dir=self.path, prefix="columns-") as name, ExitStack() as stack:
             files = {
@@ -170,8 +174,8 @@ class ScanFolder:
                     raise ValueError("its figures do not fit")
             except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
                 raise ConfigurationError(
-                    f"{printable(str(self._part(number)))} was written by no scan of this version: "
-                    "remove it, and all parts of a higher number"
+                    f"{printable(str(self._part(number)))} was not written by a scan of this "
+                    "version: remove it, and all parts with higher numbers"
                 ) from error
             yield step, columns
 
@@ -180,10 +184,10 @@ class ScanFolder:
 
 
 def _pages_in(packed: Packed) -> int:
-    """Return how many pages columns have.
+    """Return how many pages these columns have.
 
     Raises:
-        ValueError: Columns have other lengths.
+        ValueError: The columns don't have the same length.
         LookupError: One is missing.
     """
     pages = len(packed["thin"])
@@ -198,7 +202,7 @@ def _pages_in(packed: Packed) -> int:
 
 
 def _digest_of(content: bytes) -> bytes:
-    """Return what a part that was not written to its end does not begin with."""
+    """Return a digest that only a completely written part begins with."""
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
 
 
@@ -222,9 +226,9 @@ _Answer = tuple[
 
 
 class Chunk(NamedTuple):
-    """Pages, the numbers of their items in the source, and where a scan goes on behind them.
+    """Pages, the numbers of their items in the source, and where a scan continues after them.
 
-    The `unread` stand between them, and cannot be compared.
+    The `unread` ones are between them, and can't be compared.
     """
 
     place: Place
@@ -234,7 +238,7 @@ class Chunk(NamedTuple):
 
 
 def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
-    """Return the handler of a worker process, which reads pages as these options say."""
+    """Return the handler of a worker process that reads pages with these options."""
     options = Options.from_values(setup)
     page_reader, queries = PageReader(options), QueryBuilder(options)
     threshold = Goal(options.similarity, options.recall).threshold
@@ -288,9 +292,9 @@ def chunks_of(
     open_source: Callable[[str, OnError], Iterator[Item]],
     on_error: OnError,
 ) -> Iterator[Chunk]:
-    """Yield the pages of sources that are not read yet; the last chunk is empty.
+    """Yield the pages of sources that haven't been read yet. The last chunk is empty.
 
-    Items come in the same order again.
+    Items have to come in the same order again.
     """
     first, behind, errors = begun
 
@@ -308,8 +312,8 @@ def chunks_of(
 
 
 def chunked(items: Iterable[Item], first: int = 0) -> Iterator[Chunk]:
-    """Yield the pages of the items of one source in chunks, from the item with the number `first`
-    on.
+    """Yield the pages of the items of one source in chunks, starting with the item number
+    `first`.
     """
     numbers: list[int] = []
     pages: list[Page] = []
@@ -344,7 +348,7 @@ def read_into(
 ) -> Iterator[list[int]]:
     """Add the pages of chunks to a folder, and yield the numbers of those that could be read.
 
-    They come chunk by chunk, and worker processes work ahead. Pages that cannot be read are
+    They come chunk by chunk, while worker processes read ahead. Pages that can't be read are
     reported.
 
     Raises:
@@ -352,7 +356,7 @@ def read_into(
         OSError: The folder cannot be written.
     """
     waiting: deque[tuple[Chunk, asyncio.Task[tuple[list[Packed], Skipped]]]] = deque()
-    # Its own `run` would keep Ctrl-C from a source that waits for input.
+    # Its own `run` would block Ctrl-C for a source that waits for input.
     with complaints(output.error, "pages", "page", fate) as tell, asyncio.Runner() as runner:
         loop = runner.get_loop()
         pool = WorkerPool(
@@ -382,12 +386,12 @@ def read_into(
 async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], Skipped]:
     """Read pages in a worker.
 
-    One that ends its process is skipped as "crashed", a slow one as "too_slow".
+    A page that kills its process is skipped as "crashed", and a slow one as "too_slow".
     """
     if not pages:
         return [], {}
     message, seconds = list(map(plain_page, pages)), _SECONDS + _SECONDS_A_PAGE * len(pages)
-    # Where one of many ends a process, each is read alone, and has a second try.
+    # If one of many pages kills a process, each page is read alone, and gets a second try.
     tries = 1 if len(pages) > 1 else 2
     try:
         columns, skipped = await pool.call(

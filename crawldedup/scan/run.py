@@ -41,7 +41,7 @@ _SHOWN_MEMBERS: Final = 10
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Scan what is given, by the options of `dedup`, which stays empty.
+    """Scan the given sources with the options of `dedup`, which stays empty.
 
     Raises ConfigurationError and OSError.
     """
@@ -78,7 +78,7 @@ def _check(given: Namespace) -> None:
         # A report is a page, which the next scan of the folder would read.
         if any(out.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
             raise ConfigurationError(
-                f"--output {out} lies in a folder that is read: name another place"
+                f"--output {out} is in a folder that is read: name another place"
             )
     elif forms.form_of(out.name) not in (forms.LINES, forms.CSV):
         raise checks.refused(
@@ -93,8 +93,8 @@ def _check(given: Namespace) -> None:
 
 @contextmanager
 def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator[ScanFolder]:
-    """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or
-    a temporary one.
+    """Yield the folder of --work, which is kept, or one next to --output, which survives an error,
+    or a temporary one.
     """
     names = ("similarity", "recall", "scope", "min_words", "distinguish_params", "ignore_marks")
     # What a scan must have in common with the one that it goes on with.
@@ -111,14 +111,15 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
         with opened_folder(path, task) as folder:
             if folder.step.pages:
                 output.err.print(
-                    f"going on after {pluralize(folder.step.pages, 'page')}", markup=False
+                    f"continuing after {pluralize(folder.step.pages, 'page')}", markup=False
                 )
             try:
                 yield folder
             except (KeyboardInterrupt, OSError):
                 if given.work or given.output:
                     output.err.print(
-                        f"stopped: the same command goes on from {printable(str(path))}",
+                        "stopped: run the same command again to continue from "
+                        f"{printable(str(path))}",
                         markup=False,
                     )
                 raise
@@ -127,7 +128,7 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
 
 
 def version_of_files(names: Iterable[str]) -> str:
-    """Return what tells files, and the pages in folders, from changed ones."""
+    """Return values that show whether files, or the pages in folders, have changed."""
     paths = map(Path, names)
     below = (pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths)
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
@@ -175,7 +176,7 @@ class Results:
 
     @property
     def is_failure(self) -> bool:
-        """Whether nothing could be read. What an earlier scan has written stays then."""
+        """Whether nothing could be read. In that case, the output of an earlier scan stays."""
         return not self.step.pages and self.step.place[-1] > 0
 
     def url(self, page: int) -> str:
@@ -185,7 +186,7 @@ class Results:
         return bool(self.duplicates.original[page] == page)
 
     def row(self, page: int) -> dict[str, Any]:
-        """Return what a page is, by the names of the columns."""
+        """Return what a page is, by column name."""
         url, original = self.url(page), int(self.duplicates.original[page])
         if self.is_kept(page):
             kind = Kind.THIN if self.pages.thin[page] else Kind.NEW
@@ -200,8 +201,8 @@ class Results:
         }
 
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the kept page of each cluster and its duplicates, largest clusters first, at most
-        so many.
+        """Yield the page that's kept in each cluster and its duplicates, up to a maximum number.
+        The largest clusters come first.
         """
         duplicates = np.flatnonzero(~self.duplicates.kept)
         by_original = duplicates[self.duplicates.original[duplicates].argsort(kind="stable")]
@@ -230,7 +231,7 @@ class Results:
         }
 
     def write(self, path: Path, progress: Progress, *, force: bool) -> None:
-        """Write what each page is, or a report of a crawl that met these.
+        """Write what each page is, or a report as of a crawl of these pages.
 
         Raises ConfigurationError and OSError.
         """
@@ -254,7 +255,7 @@ class Results:
     def _journal(self, name: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         wanted, threshold = self.goal.similarity, round(self.goal.threshold, 4)
         settings = {"similarity": wanted, "threshold": wanted if self.pages.shingles else threshold}
-        # A spider without a name tells a scan.
+        # A spider without a name stands for a scan.
         process = {
             "started": round(time.time(), 3),
             "host": socket.gethostname(),
@@ -281,7 +282,7 @@ class Results:
 
 def _show(results: Results, given: Namespace, output: Output) -> None:
     counts = results.summary()
-    # Errors of an earlier run count, too.
+    # Errors of an earlier run count as well.
     output.status = int(counts["unreadable"] > 0)
     lines = list[str]()
     if given.output is None and output.as_json:

@@ -71,7 +71,9 @@ _MOST: Final = 1 << 31
 
 
 class CrawlJournal:
-    """Writes what a crawl gets, once it has begun. Whatever goes wrong costs lines, and no page."""
+    """Writes the journal of a crawl, once it has begun. If something goes wrong, lines are lost,
+    but never a page.
+    """
 
     def __init__(self, crawler: Crawler, options: CrawlOptions) -> None:
         self._crawler = crawler
@@ -84,7 +86,7 @@ class CrawlJournal:
         self._siblings = SiblingReasons()
 
     def begin(self, known: int | None) -> None:
-        """Write the header. `known` are the pages in the index."""
+        """Write the header. `known` is the number of pages in the index."""
         if self._options.journal is False:
             return
         try:
@@ -120,7 +122,9 @@ class CrawlJournal:
     def checked(
         self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int
     ) -> None:
-        """Write what a page is, and what became of it. `known` are the pages in the index."""
+        """Write what a page is, and what happened to it. `known` is the number of pages in the
+        index.
+        """
         if self._file is None:
             return
         verdict, coverage = judged.verdict, judged.verdict.coverage
@@ -145,12 +149,12 @@ class CrawlJournal:
         self._write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
 
     def unchecked(self, request: Request, response: Response, outcome: str, reason: str) -> None:
-        """Write that a response was skipped, or met an error, and why."""
+        """Write that a response was skipped, or that an error occurred, and why."""
         self._write_page(request, response, outcome, {"reason": reason})
 
     async def end(self, reason: str, known: int, index_bytes: int | None) -> None:
-        """Write the last line, with the crawl's stats, close the journal, and write the report that
-        was asked for.
+        """Write the last line, with the stats of the crawl, close the journal, and write a report
+        if one was requested.
         """
         if self._file is None:
             return
@@ -171,7 +175,9 @@ class CrawlJournal:
             await self._write_report(self._options.report)
 
     def put(self, record: Mapping[str, Any]) -> None:
-        """Write a record, without what is None, False or zero in it, once the crawl has begun."""
+        """Write a record without its fields that are None, False or zero, once the crawl
+        has begun.
+        """
         if self._file is not None:
             fields = {name: value for name, value in record.items() if value}
             self._file.write(
@@ -203,13 +209,15 @@ class CrawlJournal:
 
     def _complain(self, what: str, trouble: object) -> None:
         say(
-            self._crawler, logging.WARNING, f"cannot write {what}, and the crawl goes on: {trouble}"
+            self._crawler,
+            logging.WARNING,
+            (f"cannot write {what}, but the crawl continues: {trouble}"),
         )
 
     async def _write_report(self, path: str) -> None:
-        """Write the report of the crawl, in a process whose memory ends with it.
+        """Write the report of the crawl, in a separate process, so that its memory is freed.
 
-        Logs what goes wrong.
+        Logs errors.
         """
         program = [sys.executable, "-m", "crawldedup.cli", "report", self._place]
         command = [*program, "--crawl", self._crawl, "--output", path]

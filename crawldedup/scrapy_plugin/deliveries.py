@@ -18,11 +18,11 @@ _MOST_CALLBACKS: Final = 8
 
 
 class Deliveries:
-    """Pages on their way through callbacks, and with their items through pipelines, until the
-    engine is done.
+    """Pages on their way through callbacks, and their items on their way through pipelines, until
+    the engine is done.
 
-    Those that fail there are never delivered. When the crawl has ended they count as abandoned, and
-    come again.
+    Pages that fail there are never delivered. When the crawl has ended, they count as abandoned,
+    and come again.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -43,7 +43,8 @@ class Deliveries:
     def pop_delivered(self) -> Iterator[PageId]:
         """Yield the pages that were delivered since the last call.
 
-        A page that a callback downloaded by itself counts as delivered when the callback has it.
+        A page that a callback has downloaded itself counts as delivered once the callback receives
+        it.
         """
         slot = getattr(self._crawler.engine, "_slot", None)
         # Without Scrapy's word on it none counts as delivered, which costs a second delivery at
@@ -61,11 +62,11 @@ class Deliveries:
                 yield page
 
     def has_delivered(self, request: Request, page: Page) -> bool:
-        """Return whether a page comes again only because Scrapy's filter of seen requests had not
-        noted the request that delivered it.
+        """Return whether a page only comes again because Scrapy's filter of seen requests didn't
+        know the request that delivered it.
 
-        It does not note those with `dont_filter`, as start requests have. So the first link to a
-        start page is followed. The same callback would yield the same items again.
+        The filter ignores requests with `dont_filter`, such as start requests, so the first link to
+        a start page is followed. The same callback would yield the same items again.
         """
         if is_exempt(request) or request.cb_kwargs:
             return False
@@ -79,6 +80,8 @@ class Deliveries:
         put_last(self._unfiltered, key, callbacks[-_MOST_CALLBACKS:], _MOST_UNFILTERED)
 
     def _callback_of(self, request: Request) -> object:
-        """Return what makes the items of a page: a callback, with the rule of a CrawlSpider."""
+        """Return what yields the items of a page: a callback, together with the rule of a
+        CrawlSpider.
+        """
         callback = request.callback or getattr(self._crawler.spider, "parse", None)
         return callback, request.meta.get("rule")

@@ -1,9 +1,8 @@
-"""Items: drops those of duplicate pages, or those whose own text repeats an earlier item's; and
-marks them.
+"""Drops or marks items of duplicate pages, and items whose text repeats an earlier item.
 
 ``ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS`` are all
-the pipeline needs. It works with and without the middleware, on an index of its own beside the one
-of the pages.
+the pipeline needs. It works with and without the middleware, on a separate index next to that of
+the pages.
 """
 
 import logging
@@ -47,10 +46,10 @@ VERDICT_FIELDS: Final = {
     "original": "dedup_original",
     "similarity": "dedup_similarity",
 }
-"""What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
+"""The default of `add_verdict`: parts of the verdict, and the fields they are written into."""
 
 TEXT_FIELDS: Final = {"text": "text", "name": "name"}
-"""What `add_text` writes by default: the text or the name, and the field it goes into."""
+"""The default of `add_text`: the text and the name, and the fields they are written into."""
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -76,7 +75,7 @@ class DropItemsMiddleware(BaseSpiderMiddleware):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the middleware from Scrapy's settings, which `DedupMiddleware` checks."""
+        """Make the middleware from Scrapy's settings, which `DedupMiddleware` checks."""
         middleware = cls(crawler)
         if path := crawler.settings.get(f"{PREFIX}SET_ASIDE"):
             middleware._aside = SetAside(crawler, path)
@@ -98,9 +97,9 @@ class DropItemsMiddleware(BaseSpiderMiddleware):
         return None
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
-        """Take the text of a page out of the requests to which a spider hands on its meta.
+        """Remove the text of a page from requests to which a spider passes on its meta.
 
-        Requests may wait by the thousands, and on a disk.
+        Thousands of requests may be waiting, some of them on disk.
         """
         if response is not None and request is not response.request:
             request.meta.pop(TEXT_KEY, None)
@@ -113,7 +112,7 @@ def add_verdict(
 ) -> Item:
     """Write parts of a verdict into fields of an item, and return the item.
 
-    For a page that was not judged all fields are None, so that every item of an export has the same
+    If the page wasn't judged, all fields are None, so that all items of an export have the same
     columns.
 
     Args:
@@ -153,7 +152,7 @@ def add_text(
 ) -> Item:
     """Write the main text and the name of a page into fields of an item, and return the item.
 
-    They are there with ``CRAWLDEDUP_TEXT``. For a page that was not checked, all fields are None.
+    They are available with ``CRAWLDEDUP_TEXT``. If the page wasn't checked, all fields are None.
 
     Args:
         item: An item of any kind that Scrapy knows.
@@ -190,7 +189,7 @@ def _write(item: Any, values: Mapping[str, Any], noun: str) -> None:
     """Write values into the fields of an item.
 
     Raises:
-        ConfigurationError: The item lacks a field, or does not take a value.
+        ConfigurationError: The item lacks a field, or doesn't accept a value.
     """
     try:
         for field, value in values.items():
@@ -198,17 +197,17 @@ def _write(item: Any, values: Mapping[str, Any], noun: str) -> None:
     # The classes are the user's: what their validators raise may be anything.
     except Exception as error:
         raise ConfigurationError(
-            f"{type(item).__qualname__} does not take its {noun} ({type(error).__name__}: "
-            f"{error}); declare the fields {', '.join(values)}, let them be written and "
-            "hold None, or name others"
+            f"{type(item).__qualname__} does not accept its {noun} ({type(error).__name__}: "
+            f"{error}); declare the fields {', '.join(values)}, make them writable and let them "
+            "be None, or name other fields"
         ) from error
 
 
 class DedupItemPipeline:
-    """Checks every item that has the fields named in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks
-    the duplicates.
+    """Checks every item that has the fields in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks the
+    duplicates.
 
-    An item that cannot be checked passes, and is counted.
+    An item that can't be checked passes, and is counted.
     """
 
     def __init__(self, crawler: Crawler, options: CrawlOptions, dedup: AsyncDeduplicator) -> None:
@@ -221,9 +220,9 @@ class DedupItemPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the pipeline from Scrapy's settings.
+        """Make the pipeline from Scrapy's settings.
 
-        Raises NotConfigured if they are wrong, or it is disabled.
+        Raises NotConfigured if they are wrong, or if it's disabled.
         """
         # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are
         # not a crawl's.
@@ -235,9 +234,9 @@ class DedupItemPipeline:
         return cls(crawler, options, dedup)
 
     async def open_spider(self) -> None:
-        """Look at the index.
+        """Open the index.
 
-        Texts are read in this process, so that no worker is started for them.
+        Texts are read in this process, so no worker is started for them.
         """
         known = None
         try:
@@ -248,14 +247,14 @@ class DedupItemPipeline:
         self._stats.begin(known)
 
     async def close_spider(self) -> None:
-        """Close everything after the items that are queued, and log the summary."""
+        """Close everything once the queued items are done, and log the summary."""
         await self._dedup.close()
         self._stats.end()
         if self._aside is not None:
             self._aside.close()
 
     async def process_item(self, item: Any) -> Any:
-        """Check an item, and return it, with its verdict if that is wanted.
+        """Check an item, and return it, with its verdict if the action is "mark".
 
         Raises DuplicateItemError to drop it.
         """
@@ -292,7 +291,9 @@ class DedupItemPipeline:
 
     def _page_of(self, item: Any) -> Page:
         if not ItemAdapter.is_item(item):
-            raise PageError("not_an_item", f"{type(item)} is no kind of item that Scrapy knows")
+            raise PageError(
+                "not_an_item", (f"{type(item)} is not a type that Scrapy accepts as an item")
+            )
         assert self._options.item_fields is not None
         assert self._crawler.spider is not None  # items come from open spiders only
         texts = texts_of(item, self._options.item_fields)
@@ -302,7 +303,7 @@ class DedupItemPipeline:
             # Such items of all sites would be compared with each other.
             raise PageError(
                 "no_site",
-                "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item",
+                "CRAWLDEDUP_SCOPE is 'site', but the item has no field 'url' to tell its site",
             )
         # One text with markup is read as the page it is, with its tables and headings.
         is_page = len(texts) == 1 and _MARKUP.search(texts[0])
@@ -314,11 +315,11 @@ class DedupItemPipeline:
 
 
 def items_index_of(options: CrawlOptions) -> CrawlOptions:
-    """Return the options of the index of items: a namespace of its own, so that items and pages
-    never meet.
+    """Return the options of the index of items, which has its own namespace, so that items and
+    pages are never compared.
 
-    Items come as text, so that the extractor of the pages is no part of their profile: changing it
-    keeps the index. Raises ConfigurationError if no fields are named.
+    Items are texts, so the extractor for pages isn't part of their profile, and changing it keeps
+    the index. Raises ConfigurationError if no fields are named.
     """
     if options.item_fields is None:
         example = f'{PREFIX}ITEM_FIELDS = ["title", "body"]'
@@ -336,8 +337,8 @@ def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
 
     Raises PageError: `no_field`, `field_type` or `too_large`.
 
-    All fields must be there: an item whose article could not be found by the spider would otherwise
-    be compared by its title alone.
+    All fields have to be there. Otherwise, an item whose article the spider couldn't find would
+    only be compared by its title.
     """
     texts = [
         _text_of(field, _value_in(item, field)).encode("utf-8", "replace").decode()
@@ -351,12 +352,12 @@ def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
 
 
 def bare_text(texts: list[str]) -> str:
-    """Return what a visitor would see of each field.
+    """Return the text of each field that a visitor would see.
 
     Raises PageError: `empty`, if that is nothing for one.
 
-    They are parsed one by one: in one parse, a comment or script that a field leaves open would
-    swallow all behind it, and items that share a teaser would be copies of each other.
+    They are parsed one by one. Parsed together, a comment or script that a field leaves open would
+    swallow everything after it, and items that share a teaser would become copies of each other.
     """
     text_of = get_extractor("text")
     bare = [
@@ -364,7 +365,7 @@ def bare_text(texts: list[str]) -> str:
         for text in texts
     ]
     if not all(bare):
-        raise PageError("empty", "there is nothing in one of the fields but markup")
+        raise PageError("empty", "one of the fields contains nothing but markup")
     return "\n".join(bare)
 
 
@@ -377,8 +378,8 @@ def _value_in(item: Any, field: str) -> Any:
 def identity_in(item: Any) -> tuple[str, str]:
     """Return the URL (or other name) of an item, empty if it has none, and its identity.
 
-    The fragment counts, for the posts of a thread differ in nothing else. An item without a name is
-    never the same.
+    The fragment counts, because the posts of a thread may differ only in that. Items without a name
+    are always different items.
     """
     value = _value_in(item, "url")
     if isinstance(value, list | tuple) and len(value) == 1:
@@ -391,7 +392,7 @@ def identity_in(item: Any) -> tuple[str, str]:
 
 
 def title_in(item: Any) -> str | None:
-    """Return what an item is called: its field `title`, if that is a text."""
+    """Return the title of an item: its field `title`, if that's a text."""
     value = _value_in(item, "title")
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]  # as item loaders leave it
@@ -401,14 +402,14 @@ def title_in(item: Any) -> str | None:
 def named_identity(name: str) -> str:
     """Return the identity of the item with this URL or other name.
 
-    Names that are no URLs count as they are spelled.
+    Names that aren't URLs count as they are spelled.
     """
     return f"item {canonical_url(name, keep_fragment=True) if _WEB_URL.match(name) else name}"
 
 
 def _text_of(name: str, value: Any) -> str:
-    """Return the text of a text, a number, or a list of them, as item loaders make; nothing for
-    None.
+    """Return the text of a text, a number, or a list of them, such as item loaders make; nothing
+    for None.
     """
     if isinstance(value, str) or value is None:
         return value or ""
@@ -417,5 +418,5 @@ def _text_of(name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(filter(None, (_text_of(name, part) for part in value)))
     raise PageError(
-        "field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text"
+        "field_type", f"the field {name!r} contains a {type(value).__name__}, which is not a text"
     )

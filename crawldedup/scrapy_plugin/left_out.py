@@ -1,4 +1,4 @@
-"""Tell which lines of a site are not compared, since they change with every load."""
+"""Log which lines of a site aren't compared because they change with every load."""
 
 import logging
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _MOST_KINDS: Final = 200
 
 
 class LeftOutLines:
-    """Tells of each kind of line once, and of 200 kinds at most."""
+    """Logs each kind of line once, and 200 kinds at most."""
 
     def __init__(self, crawler: Crawler, journal: CrawlJournal) -> None:
         self._crawler = crawler
@@ -23,12 +23,12 @@ class LeftOutLines:
         self._told: set[tuple[str, str]] = set()  # Kinds of lines, by site.
 
     def tell(self, site: str, lines: Iterable[str]) -> None:
-        """Tell of those of a page that are of a new kind."""
+        """Log the lines of a page that are of a new kind."""
         for line in lines:
             kind = (site, shape_of(line))
             if kind in self._told or len(self._told) >= _MOST_KINDS:
                 continue
             self._told.add(kind)
-            what = f"leaves out on {site} what always changes: {printable(line)!r}"
+            what = f"leaves out a line on {site} that always changes: {printable(line)!r}"
             say(self._crawler, logging.INFO, what)
             self._journal.put({"volatile": f"{site}: {printable(line)}"})

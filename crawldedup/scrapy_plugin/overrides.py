@@ -1,4 +1,6 @@
-"""The options of one page: those of the crawl, and what ``request.meta["crawldedup"]`` changes."""
+"""The options of one page: those of the crawl, with the changes in
+``request.meta["crawldedup"]``.
+"""
 
 from collections.abc import Mapping
 from copy import copy
@@ -30,7 +32,7 @@ _CHECKS: Final = {
 
 
 class OverrideError(CrawlDedupError):
-    """Raised for a request whose ``meta["crawldedup"]`` is not allowed. Its page passes."""
+    """Raised for a request whose ``meta["crawldedup"]`` isn't allowed. Its page passes."""
 
     counter = "meta"
 
@@ -38,7 +40,7 @@ class OverrideError(CrawlDedupError):
 def options_for(request: Request, options: CrawlOptions) -> CrawlOptions:
     """Return the options for the page of a request, which its ``meta["crawldedup"]`` may override.
 
-    Raises OverrideError if that value is not allowed.
+    Raises OverrideError if that value isn't allowed.
     """
     override = request.meta.get(OVERRIDE_KEY)
     if override is None or isinstance(override, bool):

@@ -1,6 +1,6 @@
 """``CRAWLDEDUP_RELOADS``: load a few pages twice, to learn what changes with every load.
 
-No spider sees the second answer.
+Spiders never see the second response.
 """
 
 from collections import Counter
@@ -18,17 +18,19 @@ from crawldedup.scrapy_plugin.responses import pattern_of
 
 _RELOAD_KEY: Final = "_crawldedup_reload"
 _MOST_PATTERNS: Final = 10_000
-"""The most patterns of URLs whose pages are counted."""
+"""The maximum number of URL patterns whose pages are counted."""
 
 _RELOADED: Final = range(4, 7)
-"""Which pages of a pattern are loaded a second time, from 1. The first ones are often lists."""
+"""Which pages of a pattern are loaded a second time, counted from 1. The first ones are often
+lists.
+"""
 
 
 class Reloads:
     """Chooses the pages that are loaded a second time: a few of each host.
 
     Args:
-        most: The most pages of a host; with 0, none are.
+        most: The maximum number of pages per host; with 0, none.
     """
 
     def __init__(self, most: int) -> None:
@@ -37,7 +39,7 @@ class Reloads:
         self._met: Counter[str] = Counter()
 
     def again(self, request: Request, read: ReadPage) -> Request | None:
-        """Return the request for the second answer of a page; None for a page that needs none."""
+        """Return the request for the second response of a page, or None if it isn't needed."""
         if not self._most or not _may_tell(request, read):
             return None
         host, pattern = urlparse_cached(request).netloc, pattern_of(request.url)
@@ -53,7 +55,7 @@ class Reloads:
 
 
 def is_reload(request: Request) -> bool:
-    """Return whether a request is for the second answer of a page."""
+    """Return whether a request is for the second response of a page."""
     return bool(request.meta.get(_RELOAD_KEY))
 
 

@@ -1,4 +1,4 @@
-"""Keep the items that a crawl drops in a file, from which `crawldedup restore` brings them back."""
+"""Save the items that a crawl drops in a file, so that `crawldedup restore` can bring them back."""
 
 import logging
 from typing import Any
@@ -14,7 +14,7 @@ from crawldedup.verdict import Verdict
 
 
 class SetAside:
-    """Sets items aside. An item that cannot be set aside is not to be dropped.
+    """Sets items aside. An item that can't be set aside must not be dropped.
 
     The file is opened with the first item.
 
@@ -31,7 +31,7 @@ class SetAside:
         self._has_complained = False
 
     def put(self, item: Any, verdict: Verdict) -> bool:
-        """Set an item aside, and return whether that has worked."""
+        """Set an item aside, and return whether that worked."""
         try:
             record = self._record_of(item, verdict)
             if self._file is None:
@@ -64,5 +64,5 @@ class SetAside:
         count(self._crawler, "set_aside/failed")
         if not self._has_complained:
             self._has_complained = True
-            message = f"cannot set an item aside in {self._path}, and delivers it: {error}"
+            message = f"cannot set an item aside in {self._path}, so it is delivered: {error}"
             say(self._crawler, logging.WARNING, f"{message} (further ones are only counted)")

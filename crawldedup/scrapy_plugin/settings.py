@@ -1,5 +1,5 @@
-"""The ``CRAWLDEDUP_*`` settings: the options of an index, and those of a crawl, read once and
-checked strictly.
+"""The ``CRAWLDEDUP_*`` settings: the options of an index and of a crawl, read once and checked
+strictly.
 """
 
 import asyncio
@@ -29,7 +29,8 @@ CLOSE_REASON: Final = "crawldedup_error"
 
 _RENAMED: Final = {
     f"{PREFIX}DENY": f"is called {PREFIX}UNCHECKED_URLS now: its pages are fetched last, not "
-    "checked, and delivered. To not fetch them, use the `deny` of your LinkExtractor."
+    "checked, and delivered. If you do not want to fetch them, use the `deny` of your "
+    "LinkExtractor."
 }
 # Why a crawl does not start: several components may refuse the same settings, or to start at all.
 _reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
@@ -62,13 +63,13 @@ def read_settings(settings: BaseSettings) -> CrawlOptions:
         raise ConfigurationError(f"{PREFIX}REPORT needs a journal, and {PREFIX}JOURNAL is False")
     if options.rules and options.keep_per_cluster > 1:
         raise ConfigurationError(
-            f"{PREFIX}RULES skips copies, and {PREFIX}KEEP_PER_CLUSTER wants some"
+            f"{PREFIX}RULES skips copies, but {PREFIX}KEEP_PER_CLUSTER asks for some"
         )
     return options
 
 
 def crawl_settings() -> dict[str, Option]:
-    """Return all settings by their names."""
+    """Return all settings by name."""
     declared = options_of(CrawlOptions)
     return {
         PREFIX + each.name.upper(): each
@@ -80,8 +81,8 @@ def crawl_settings() -> dict[str, Option]:
 def default_workers(extractor: str) -> int:
     """Return one process less than there are cores, at most 4.
 
-    For extractors that keep up with Scrapy, return two, or one on a single core: the second one
-    reads on while the first is at a long page.
+    For extractors that keep up with Scrapy, return two, or one on a single core. The second one
+    continues while the first is busy with a long page.
     """
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -113,9 +114,9 @@ def is_interactive(crawler: Crawler) -> bool:
     """Return True in `scrapy shell`, `fetch`, `view`, `parse`, `check` and `bench`, once the engine
     is being built.
 
-    Scrapy tells nobody which command runs, and takes its name out of ``sys.argv``. But the shell
-    builds the engine before there is a spider, and the other commands put a `start` of their own
-    into the spider's class.
+    Scrapy doesn't say which command is running, and removes its name from ``sys.argv``. But the
+    shell builds the engine before there is a spider, and the other commands put a `start` of their
+    own into the spider's class.
     """
     spider = crawler.spider
     return spider is None or str(getattr(spider.start, "__module__", "")).startswith(
@@ -125,9 +126,9 @@ def is_interactive(crawler: Crawler) -> bool:
 
 @contextmanager
 def crawl_options(crawler: Crawler) -> Iterator[CrawlOptions]:
-    """Build a component by the options of its crawl.
+    """Make a component from the options of its crawl.
 
-    Raises NotConfigured if crawldedup is disabled, or cannot start.
+    Raises NotConfigured if crawldedup is disabled, or can't start.
 
     What is wrong ends the crawl with the error's message alone. The error itself would come under a
     traceback, which Scrapy writes for whatever is raised at a crawl's start, by an add-on, too.
@@ -149,11 +150,11 @@ def crawl_options(crawler: Crawler) -> Iterator[CrawlOptions]:
 
 
 def end_unstarted(crawler: Crawler, message: str) -> None:
-    """Say why once, and close the spider before its first request: Scrapy cannot before the engine
-    has started.
+    """Log the reason once, and close the spider before its first request, because Scrapy can't do
+    that before the engine has started.
 
     The process of `scrapy crawl` ends with the exit status 1. In `scrapy shell`, which opens its
-    spider later, the message is all.
+    spider later, there's only the message.
     """
 
     async def engine_started() -> None:

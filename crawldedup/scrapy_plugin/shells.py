@@ -1,4 +1,4 @@
-"""Warn of sites that send shells: pages whose content a script has yet to bring."""
+"""Warn about sites that send shells: pages that a script has yet to fill."""
 
 import logging
 from typing import Final
@@ -14,23 +14,23 @@ from crawldedup.text import printable
 
 _MOST_SITES: Final = 100
 _BROWSERS: Final = ("playwright", "splash", "zyte_api", "zyte_api_automap", "selenium", "nodriver")
-"""The keys of `Request.meta` by which requests ask for a page as a browser shows it."""
+"""The keys of `Request.meta` with which requests ask for a page as a browser shows it."""
 
 
 class ShellWarnings:
-    """Says once of each site that it needs a browser, and how to give it one."""
+    """Logs once for each site that it needs a browser, and how to provide one."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._sites: set[str] = set()
 
     def note(self, request: Request, url: str, error: Exception) -> None:
-        """Warn of the site of a page, if that could not be checked because it is a shell.
+        """Warn about the site of a page that couldn't be checked because it's a shell.
 
         Args:
-            request: What the page was asked for by.
+            request: The request for the page.
             url: The URL of the page.
-            error: Why the page was not checked.
+            error: The reason why the page wasn't checked.
         """
         site = site_of(url)
         is_shell = isinstance(error, PageError) and error.reason == SHELL

@@ -1,4 +1,4 @@
-"""Say in words what keeps the siblings of a crawl apart, for its journal."""
+"""Describe in words what keeps the siblings of a crawl apart, for its journal."""
 
 from typing import Final
 
@@ -15,9 +15,9 @@ _LONGEST_REASON: Final = 300
 
 
 class SiblingReasons:
-    """Knows what the last pages of a crawl show.
+    """Remembers what the last pages of a crawl show.
 
-    An index has hashes alone, so a reason names the marks of two pages only if this crawler has met
+    An index only has hashes, so a reason names the marks of two pages only if this crawler has met
     both.
     """
 
@@ -42,7 +42,7 @@ class SiblingReasons:
         return None if reason is None else printable(reason, _LONGEST_REASON)
 
     def _shown_by(self, url: str) -> ShownMarks:
-        """Return the marks of an earlier page; no marks if they are not known any more."""
+        """Return the marks of an earlier page, or no marks if they are no longer known."""
         key = hash(url)
         marks = self._shown.get(key)
         if marks is None:

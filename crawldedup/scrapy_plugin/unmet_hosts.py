@@ -1,4 +1,6 @@
-"""Warn of hosts in CRAWLDEDUP_IGNORE_MARKS that a crawl has never met: they may be misspelled."""
+"""Warn about hosts in CRAWLDEDUP_IGNORE_MARKS that a crawl has never met, because they may be
+misspelled.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,13 +12,13 @@ from crawldedup.text import printable
 
 _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
 _MOST_MET: Final = 100
-"""So many hosts of pages are remembered, to suggest one of them."""
+"""The number of hosts that are remembered, to suggest one of them."""
 
 _MOST_NAMED: Final = 20
 
 
 class UnmetHosts:
-    """Knows for which hosts marks are ignored, and which of them no page came from.
+    """Knows for which hosts marks are ignored, and from which of them no page came.
 
     Args:
         ignored: The setting: kinds of marks by host.
@@ -43,7 +45,7 @@ class UnmetHosts:
             return []
         met = [printable(host) for host in self._met]
         return [
-            f"{_SETTING} names {host!r}, and no page of this host was checked: nothing was ignored "
-            f"there{did_you_mean(host, met)}"
+            f"{_SETTING} names {host!r}, but no page of this host was checked, so nothing was "
+            f"ignored there{did_you_mean(host, met)}"
             for host in list(self._unmet)[:_MOST_NAMED]
         ]

@@ -246,7 +246,9 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The crowd rule: which costs are accepted, depending on how many pages are about as near."""
+    """The crowd rule: which costs are accepted, depending on how many pages are about equally
+    close.
+    """
 
     #: The cost up to which pages are counted, which is the mean cost at the similarity `farthest`.
     reach: int
@@ -420,8 +422,8 @@ def _key_moments() -> _KeyMoments:
 def identity_rule(bits: int) -> WeightedThreshold:
     """Make the rule that only accepts an equal signature.
 
-    It is the rule of pages without weights. How similar their views are cannot be told, so that
-    certain ones are all accepted.
+    It is the rule of pages without weights. The similarity of their views is unknown, so all
+    certain views are accepted.
     """
     alone = Crowd(reach=0, farthest=0.0, limits=(0,), thresholds=(0.0,), of_views=MAX_COST * bits)
     return WeightedThreshold(bytes([MAX_COST]) * bits, 0, crowd=alone)
@@ -429,7 +431,7 @@ def identity_rule(bits: int) -> WeightedThreshold:
 
 @cache
 def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
-    """Return the crowd rule that accepts pages from `similarity` on.
+    """Return the crowd rule that accepts pages with `similarity` or more.
 
     Its limit for a page alone is `SCALED_LIMIT`.
 

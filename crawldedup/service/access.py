@@ -1,4 +1,4 @@
-"""Who may send a request: by its token, its Host, and the page that made a browser send it."""
+"""Who may send a request, by its token, its Host, and the page that made a browser send it."""
 
 import base64
 import contextlib
@@ -15,16 +15,16 @@ _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 
 
 class Doorkeeper:
-    """Refuses requests that nobody may send, or that this client may not send."""
+    """Refuses requests that are never allowed, or not allowed for this client."""
 
     def __init__(self, tokens: Tokens, own_host: str) -> None:
         self._tokens = tokens
         self._own_host = own_host
 
     def check(self, scope: Scope, headers: Mapping[bytes, bytes], route: Route) -> None:
-        """Raise ProblemError for a request that is to be refused before its body is read."""
+        """Raise ProblemError for a request that has to be refused before its body is read."""
         if b"content-length" in headers and b"transfer-encoding" in headers:
-            # A proxy that goes by the length would take the rest for the next request.
+            # A proxy that goes by the length would mistake the rest for the next request.
             detail = "give either Content-Length or Transfer-Encoding, not both"
             raise ProblemError("invalid", 400, detail, headers=CLOSE)
         if route.is_open:
@@ -46,19 +46,19 @@ class Doorkeeper:
             raise ProblemError("unauthorized", 401, detail, headers=headers)
         if route.writes and access is not Access.FULL:
             detail = (
-                f"this token only reads, and {route.path} changes the index: send a token that "
-                "allows everything, or ask /v1/explain what a check would say"
+                f"this token is read-only, and {route.path} changes the index: send a token that "
+                "allows changes, or ask /v1/explain what a check would say"
             )
             raise ProblemError("read-only", 403, detail, headers=CLOSE)
 
 
 def _token_in(authorization: bytes) -> bytes:
-    """Return the token that a request sends; an empty one never fits."""
+    """Return the token of a request. An empty one never matches."""
     kind, _, token = authorization.partition(b" ")
     if kind.lower() == b"bearer":
         return token.strip()
     if kind.lower() == b"basic":
-        # A browser has asked for it as a password. The name beside it may be any.
+        # A browser has asked for it as a password. Any user name is accepted.
         with contextlib.suppress(ValueError):
             return base64.b64decode(token.strip(), validate=True).partition(b":")[2].strip()
     return b""
@@ -70,14 +70,16 @@ def _token_in(authorization: bytes) -> bytes:
 
 
 def require_own_host(host: bytes, own: str) -> None:
-    """Raise ProblemError for a request to a name that anyone could have given this machine."""
+    """Raise ProblemError for a request to a host name that anyone could have pointed at this
+    machine.
+    """
     with contextlib.suppress(ValueError):
         name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
         if not host or name == own.lower() or is_this_machine(name):
             return
     detail = (
         "the Host of the request is not this machine: ask for localhost or the address given as "
-        "--host, or give the service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
+        "--host, or give the service a token (CRAWLDEDUP_TOKEN), with which it accepts any name"
     )
     raise ProblemError("misdirected", 421, detail, headers=CLOSE)
 
@@ -88,8 +90,8 @@ def require_own_page(headers: Mapping[bytes, bytes]) -> None:
         return
     detail = (
         "a page of another site sent this request through a browser: send it from a page of the "
-        "service, or from a program that sends neither Sec-Fetch-Site nor Origin; a proxy before "
-        "the service must pass Host on"
+        "service, or from a program that sends neither Sec-Fetch-Site nor Origin; a proxy in "
+        "front of the service must pass on Host"
     )
     raise ProblemError("cross-site", 403, detail, headers=CLOSE)
 

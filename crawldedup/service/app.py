@@ -1,4 +1,6 @@
-"""One process of the service: what uvicorn calls, and the edge that each request passes."""
+"""One process of the service: the application that uvicorn calls, and the checks that each request
+passes.
+"""
 
 import asyncio
 import json
@@ -34,7 +36,7 @@ Send = Callable[[Message], Awaitable[None]]
 _MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same time
 _MOST_WAITING: Final = 2_000  # pages
 _PACKED_HERE: Final = 4_096  # bytes that are decompressed in the event loop
-_NO_PATH: Final = "there is no such path: /openapi.json lists those there are"
+_NO_PATH: Final = "this path does not exist: /openapi.json lists all paths"
 _log: Final = logging.getLogger(__name__)
 
 
@@ -49,8 +51,8 @@ def make_app() -> "Edge":
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
-    """End this worker as a signal does when its parent was killed, even while this one started:
-    nobody else would.
+    """End this worker as a signal would if its parent was killed, even while it's starting, because
+    nothing else would end it.
     """
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
@@ -74,8 +76,8 @@ _ELSEWHERE: Final = Route("other", _nothing, methods=())
 
 
 class Edge:
-    """One process: asks for a token, keeps other sites' pages out, bounds bodies, answers requests,
-    and logs.
+    """One process, which requires a token, keeps out pages of other sites, limits bodies, answers
+    requests, and logs.
     """
 
     def __init__(
@@ -127,13 +129,16 @@ class Edge:
     async def _answer(
         self, route: Route, scope: Scope, receive: Receive, body: bytearray
     ) -> Answer:
-        """Check a request, take its body, and answer it. Raises what goes wrong."""
+        """Check a request, receive its body, and answer it. Raises the error if something goes
+        wrong.
+        """
         headers = dict(scope["headers"])
         try:
             self._doorkeeper.check(scope, headers, route)
         except ProblemError as refusal:
             if _has_known_end(headers):
-                # Most clients look for no answer while they send: the body is taken, and dropped.
+                # Most clients don't read an answer while they send, so the body is received and
+                # dropped.
                 refusal.headers.pop("connection", None)
             raise
         if route.methods and scope["method"] not in route.methods:
@@ -152,7 +157,7 @@ class Edge:
         await receive()
         try:
             await self._dedup.open(self._session)
-            # The first page would wait for all that is imported and read once.
+            # Otherwise, the first page would wait for everything that is imported and read once.
             await self._dedup.explain(
                 site_of("https://www.example.com/"), text=" ".join(map(str, range(200)))
             )
@@ -166,9 +171,9 @@ class Edge:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _take(self, receive: Receive, declared: bytes, body: bytearray) -> None:
-        """Take the body of a request as it comes.
+        """Receive the body of a request.
 
-        Raises ProblemError for one too large, too slow or too many.
+        Raises ProblemError if it's too large or too slow, or if there are too many.
         """
         seconds, has_end = self._settings.client_seconds, declared.isdigit()
         self._check_size(int(declared) if has_end else 0, ends=True)
@@ -184,32 +189,40 @@ class Edge:
                     self._held += len(part)
                     self._check_size(len(body), ends=has_end)
         except TimeoutError:
-            detail = f"the request was not there after {seconds:g} s: send faster, or smaller parts"
+            detail = (
+                f"the request did not arrive within {seconds:g} s: send it faster, or in smaller "
+                "parts"
+            )
             raise ProblemError("too-slow", 408, detail, headers=CLOSE) from None
 
     async def _unpack(self, body: bytearray, coding: str) -> None:
-        """Put what a compressed body holds in its place. Raises ProblemError."""
+        """Replace a compressed body with its content. Raises ProblemError."""
         packed, most = bytes(body), self._settings.max_body
         if len(packed) <= _PACKED_HERE:
             content = unpacked(packed, coding, most)
         else:
-            # Others would wait for some milliseconds.
+            # Otherwise, others would wait for some milliseconds.
             content = await asyncio.to_thread(unpacked, packed, coding, most)
         self._held += len(content) - len(body)
         body[:] = content
 
     def _check_size(self, size: int, *, ends: bool) -> None:
         if size > self._settings.max_body:
-            # Most clients look for no answer while they send, so what has an end is still taken
-            # from them.
+            # Most clients don't read an answer while they send, so a body with a known end is still
+            # received from them.
             raise too_large(self._settings.max_body, closes=not ends or size > _MOST_HELD)
         if self._held > _MOST_HELD or self._dedup.waiting >= _MOST_WAITING:
-            detail = "too many pages or large requests wait: try again later, or start more workers"
+            detail = (
+                "too many pages or large requests are waiting: try again later, or start more "
+                "workers"
+            )
             raise ProblemError("busy", 503, detail, retry_after=1)
 
 
 def _has_known_end(headers: Mapping[bytes, bytes]) -> bool:
-    """Return whether a request says how long its body is, and is not too long to be dropped."""
+    """Return whether a request says how long its body is, and the body isn't too long to be
+    discarded.
+    """
     length = headers.get(b"content-length", b"")
     if b"transfer-encoding" in headers or not length.isdigit():
         return False
@@ -219,7 +232,7 @@ def _has_known_end(headers: Mapping[bytes, bytes]) -> bool:
 def _log_request(
     scope: Scope, route: Route, status: int, seconds: float, problem: str | None
 ) -> None:
-    """Log a request that was answered; who asks for health is logged for debugging alone."""
+    """Log a request that was answered. Health checks are only logged at DEBUG."""
     level = logging.INFO
     if route.is_open:
         level = logging.DEBUG

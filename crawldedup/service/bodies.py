@@ -1,4 +1,4 @@
-"""Undo the compression of request bodies, within the bound that plain bodies have."""
+"""Decompress request bodies, within the limit for plain bodies."""
 
 import zlib
 from collections.abc import Callable, Iterable
@@ -16,10 +16,10 @@ _LARGEST_WINDOW_LOG: Final = 23
 
 
 def coding_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return how the body of a request is compressed; "" if it is not.
+    """Return how the body of a request is compressed, or "" if it isn't.
 
     Raises:
-        ProblemError: In a way that the service does not take, or in several.
+        ProblemError: The compression isn't supported, or there are several.
     """
     values = [value for name, value in headers if name == b"content-encoding"]
     coding = b",".join(values).decode("latin-1").strip().lower()
@@ -27,17 +27,18 @@ def coding_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
         return ""
     if coding not in _UNPACKERS:
         detail = (
-            f"the coding of the body is {coding[:80]!r}: send it as it is, or as one of {CODINGS}"
+            f"the coding of the body is {coding[:80]!r}: send it uncompressed, or with one of "
+            f"{CODINGS}"
         )
         raise _refused(detail)
     return coding
 
 
 def unpacked(body: bytes, coding: str, most: int) -> bytes:
-    """Return what a compressed body holds. Its work and its memory are bounded by `most` bytes.
+    """Return the content of a compressed body. Work and memory are limited to `most` bytes.
 
     Raises:
-        ProblemError: It holds more, it is damaged or cut off, or this Python cannot decompress it.
+        ProblemError: It contains more, it's damaged or cut off, or this Python can't decompress it.
     """
     new_unpacker = _UNPACKERS[coding]()
     content = bytearray()
@@ -61,10 +62,10 @@ def unpacked(body: bytes, coding: str, most: int) -> bytes:
 
 
 def too_large(most: int, *, closes: bool = False) -> ProblemError:
-    """Return the problem for a body of more bytes than `most`, as it came or decompressed."""
+    """Return the problem for a body of more than `most` bytes, as received or decompressed."""
     detail = (
-        f"the body may have {most:,} bytes, decompressed as well: send less, or set --max-body "
-        "higher"
+        f"the body can have up to {most:,} bytes, also when decompressed: send less, or set "
+        "--max-body higher"
     )
     return ProblemError("too-large", 413, detail, headers=CLOSE if closes else {})
 
@@ -81,7 +82,7 @@ def _zstandard() -> Callable[[], Any]:
     try:
         zstd = zstandard("the body")
     except MissingDependencyError as error:
-        raise _refused(f"{error}; or send it as it is, or in gzip") from None
+        raise _refused(f"{error}; or send it uncompressed, or with gzip") from None
     options = {zstd.DecompressionParameter.window_log_max: _LARGEST_WINDOW_LOG}
     return lambda: zstd.ZstdDecompressor(options=options)
 

@@ -38,7 +38,7 @@ from crawldedup.service.tokens import (
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
 
-# By which worker processes find the file with their settings, session and tokens.
+# Tells worker processes where to find the file with their settings, session and tokens.
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"
 _MOST_HEAD: Final = (
     64 << 10
@@ -54,34 +54,34 @@ _level: Final = checks.one_of("debug", "info", "warning")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings(Options):
-    """The options of an index, and what else `crawldedup serve` takes."""
+    """The options of an index, and the other options of `crawldedup serve`."""
 
     host: str = _argument("127.0.0.1", checks.string, "the address to listen on")
     port: int = _argument(8300, checks.whole(1, 65535), "the port to listen on")
     workers: int = _argument(1, checks.whole(1), "processes that answer")
     readers: int = _argument(
-        1, checks.whole(1), "processes of each of these that read HTML, started when it comes"
+        1, checks.whole(1), "processes per worker that read HTML, started when they are needed"
     )
     token_file: str | None = _argument(
         None,
         _text,
-        "a file of tokens, one a line, of which clients must send one as `Authorization: Bearer "
-        f"TOKEN` (default: the environment's {TOKEN_VARIABLE}; without one, only this machine is "
-        "listened to)",
+        "a file with one token per line, one of which clients must send as `Authorization: "
+        f"Bearer TOKEN` (default: the variable {TOKEN_VARIABLE}; without a token, the service "
+        "only listens to this machine)",
     )
     read_token_file: str | None = _argument(
         None,
         _text,
-        "a file of tokens that only read: who sends one can find, explain and compare pages, and "
-        f"change nothing (default: the environment's {READ_TOKEN_VARIABLE})",
+        "a file of read-only tokens: with them, clients can find, explain and compare pages, but "
+        f"not change anything (default: the variable {READ_TOKEN_VARIABLE})",
     )
     max_body: int = _argument(
         8 << 20,
         checks.whole(1024),
-        "the largest body that is taken, in bytes, decompressed as well",
+        "the largest body that is accepted, in bytes, also when decompressed",
     )
     client_seconds: float = _argument(
-        30.0, _seconds, "give up a client that takes longer to send a body"
+        30.0, _seconds, "refuse a client that takes longer than this to send a body"
     )
     trust_proxy: str | None = _argument(
         None, _text, "take clients' addresses from the X-Forwarded-For of this proxy"
@@ -92,7 +92,7 @@ class ServiceSettings(Options):
 
     @property
     def tokens(self) -> Tokens:
-        """The tokens of which clients must send one. Raises ConfigurationError."""
+        """The tokens, one of which clients have to send. Raises ConfigurationError."""
         return tokens_from(self.token_file, self.read_token_file)
 
 
@@ -111,7 +111,7 @@ _OF_INDEX: Final = (
 )
 
 SERVE: Final = Command(
-    "answer over HTTP: check, find, forget and explain pages, for programs and for a browser",
+    "check, find, forget and explain pages over HTTP, for programs and browsers",
     options=(*_OF_SERVICE, *_OF_INDEX, "keep_texts", *PARAGRAPH_OPTIONS),
     module=__name__,
     run="serve",
@@ -226,7 +226,7 @@ def log_to_stderr(level: str) -> None:
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a name or an address means this machine to everyone."""
+    """Return whether a name or an address always stands for this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -234,21 +234,21 @@ def is_this_machine(host: str) -> bool:
 
 
 def _check(settings: ServiceSettings) -> None:
-    """Raise ConfigurationError for settings that do not go together, or an address that cannot be
-    listened on.
+    """Raise ConfigurationError for settings that don't go together, or for an address that can't be
+    used.
     """
     from crawldedup.stores.registry import is_persistent
 
     host, port = settings.host, settings.port
     if not settings.tokens and not is_this_machine(host):
-        reach = f"--host is {host!r}, and everyone who reaches it could change the index"
+        reach = f"--host is {host!r}, and everyone who can reach it could change the index"
         raise ConfigurationError(f"{reach}: set {TOKEN_VARIABLE}, or give --token-file")
     if settings.workers > 1 and not is_persistent(settings.store):
         raise ConfigurationError(
-            "--workers is above 1, and memory:// cannot be shared: name a store by --store"
+            "--workers is above 1, and memory:// cannot be shared: name a store with --store"
         )
     try:
-        # uvicorn would say so after all else.
+        # uvicorn would only say so after everything else.
         socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
         ).close()

@@ -25,15 +25,15 @@ from uvicorn.server import ServerState
 Header = tuple[bytes, bytes]
 
 LAST_SECONDS: Final = 3.0
-"""For how long a service that ends waits for one more request of a connection."""
+"""How long a service that is ending waits for one more request on a connection."""
 
-_LINGER_SECONDS: Final = 2.0  # for which the rest of a body is taken before a connection ends
+_LINGER_SECONDS: Final = 2.0  # for how long the rest of a body is received before a connection ends
 
 _CLOSE: Final = (b"connection", b"close")
 _HIGH_WATER: Final = 1 << 16  # bytes of a body that wait to be taken
 _MOST_CHUNKS: Final = 4096  # of a body: each takes its time, even one of a single byte
 _END_OF_HEAD: Final = b"\r\n\r\n"
-# Each part ends where none of its characters can stand, so that nothing is tried twice.
+# Each part ends where none of its characters can occur, so that nothing is tried twice.
 _HEAD: Final = re.compile(
     rb"([A-Z]{1,20}) (/[!-~]*+) HTTP/1\.1"
     rb"((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\x00-\x08\x0a-\x1f\x7f]*+)*+)"
@@ -50,7 +50,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def announce_end(server_state: ServerState) -> None:
-    """Let every answer of this process say from now on that its connection ends."""
+    """From now on, let every answer of this process say that its connection ends."""
     if _CLOSE not in server_state.default_headers:
         server_state.default_headers = [*server_state.default_headers, _CLOSE]
 
@@ -122,9 +122,9 @@ class _Request:
 
 
 def simple_request(head: bytes) -> _Request | None:
-    """Return the request with this head; None if it is not of the form that is read here.
+    """Return the request with this head, or None if it doesn't have the form that is read here.
 
-    A head that leaves any doubt about where the request ends is not of that form.
+    A head that leaves any doubt about where the request ends doesn't have that form.
     """
     parts = _HEAD.fullmatch(head)
     if parts is None:
@@ -162,7 +162,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._exchange: _Exchange | None = None
         self._body_left = 0  # bytes of the request's body that have not arrived
-        self._early = b""  # what arrived before the answer to an earlier request was complete
+        # the bytes that arrived before the answer to an earlier request was complete
+        self._early = b""
         self._is_over = False  # The last answer was sent.
         self._is_full = False  # The client does not take its answers.
         self._idle_since = 0.0
@@ -216,7 +217,7 @@ class Connection(asyncio.Protocol):
             self._begin(data)
 
     def resume_reading(self) -> None:
-        """Take more of a body, if there is more of it and the client was stopped."""
+        """Receive more of a body, if there is more and the client was paused."""
         if not self._early:
             self._transport.resume_reading()
 
@@ -249,7 +250,7 @@ class Connection(asyncio.Protocol):
     def _close_after_body(self) -> None:
         """Close the connection once the client has sent its request.
 
-        If it were closed earlier, the client would get an error in place of the answer.
+        If it were closed earlier, the client would get an error instead of the answer.
         """
         self._is_over = True
         if not self._body_left:
@@ -313,7 +314,7 @@ class Connection(asyncio.Protocol):
             self.data_received(data)
 
     def _hand_over(self, data: bytes) -> None:
-        """Have h11 read this request, and all that follow."""
+        """Let h11 read this request and all that follow."""
         self._forget()
         successor = _H11Connection(
             config=self._config,
@@ -339,13 +340,15 @@ class Connection(asyncio.Protocol):
 
     def _end(self) -> None:
         if self._is_full:
-            # To close it would take until the client has taken what was sent.
+            # Closing it would take until the client has received everything.
             self._transport.abort()
         else:
             self._transport.close()
 
     def _end_after_silence(self) -> None:
-        """Close the connection if the client has been silent for long, and look again if not."""
+        """Close the connection if the client has been silent for a long time, or check
+        again later.
+        """
         silence = self._loop.time() - self._idle_since
         left = self._config.timeout_keep_alive - silence
         if self._exchange is not None:
@@ -357,7 +360,7 @@ class Connection(asyncio.Protocol):
 
 
 class _Exchange:
-    """A request and its answer, as ASGI has them."""
+    """A request and its answer, in ASGI terms."""
 
     __slots__ = (
         "_body",
@@ -382,7 +385,7 @@ class _Exchange:
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes of the body that arrived and were not taken."""
+        """The bytes of the body that have arrived but weren't taken yet."""
         return len(self._body)
 
     def take(self, body: bytes, *, is_last: bool) -> None:
@@ -393,17 +396,17 @@ class _Exchange:
             self._event.set()
 
     def disconnect(self) -> None:
-        """Say that the client has left."""
+        """Note that the client has left."""
         self._is_connected = False
         if self._event is not None:
             self._event.set()
 
     async def run(self, app: Any) -> None:
-        """Have the application answer."""
+        """Let the application answer."""
         try:
             await app(self._scope, self._receive, self._send)
         except Exception:
-            # The application answers its own errors, so nobody foresaw this one.
+            # The application answers its own errors, so this one is unexpected.
             _log.exception("a request ended without an answer")
             self._connection.close()
 
@@ -419,7 +422,7 @@ class _Exchange:
         return {"type": "http.request", "body": body, "more_body": self._has_more}
 
     async def _send(self, message: dict[str, Any]) -> None:
-        """Send the answer, which is in one part, once it is whole."""
+        """Send the answer, which is in one part, once it's complete."""
         if message["type"] == "http.response.start":
             self._start = message
         elif self._start is not None and self._is_connected:

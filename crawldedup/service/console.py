@@ -1,5 +1,5 @@
-"""Show the service to a person: compare two pages, search the index and look into it, in HTML
-without scripts.
+"""The pages for people: compare two pages, search the index and look into it, in HTML without
+scripts.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _HEADERS: Final = {
 
 
 async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
-    """Show a page: its form with what was sent, and the result or what to change."""
+    """Show a page: its form with the values that were sent, and the result or what to change."""
     name = scope["path"].strip("/") or "compare"
     values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
     status, headers = 200, _HEADERS
@@ -77,7 +77,7 @@ def page_of(
     headers: Mapping[str, str] = _HEADERS,
     **values: Any,
 ) -> Answer:
-    """Return a page by its template and these values."""
+    """Return a page made from its template and these values."""
     templates = templates_of(
         "crawldedup.service", describe, indented, kind_in_words, pluralize, shown_url, summary
     )
@@ -88,7 +88,7 @@ def page_of(
 
 
 async def style(*_: object) -> Answer:
-    """Show the stylesheet of the pages, which is that of reports and a few rules more."""
+    """Show the stylesheet of the pages: the one of reports, with a few more rules."""
     sheets = (
         files("crawldedup.report") / "page/report.css",
         files("crawldedup.service") / "page/page.css",
@@ -103,7 +103,7 @@ def indented(value: object) -> str:
 
 
 def summary() -> list[tuple[str, dict[str, float]]]:
-    """Return the figures for people: each metric's description, and its values by their labels.
+    """Return the figures for people: the description of each metric, and its values by label.
 
     Times are means.
     """
@@ -131,7 +131,9 @@ async def _form_in(body: bytes) -> dict[str, str]:
     """Return the fields of a form. Raises ConfigurationError."""
     fields = body.split(b"&", _MOST_FIELDS)
     if not body.isascii() or len(fields) > _MOST_FIELDS:
-        raise ConfigurationError("the request is no form of this page: send one from here")
+        raise ConfigurationError(
+            "the request does not come from the form of this page: send it from here"
+        )
     form = {}
     for field in fields:
         name, _, value = field.partition(b"=")

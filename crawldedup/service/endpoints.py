@@ -42,9 +42,10 @@ async def check(
 ) -> Verdict | CheckedText:
     """Decide about a page and remember it.
 
-    A page in JSON, or as it is: HTML with its charset, or plain text, with the URL in the query.
-    Pages of requests that are under way at the same time are decided in the order in which they
-    came. With `with=text` in the query, the answer has the main text and the name of the page, too.
+    Send a page as JSON, or as it is: HTML with its charset, or plain text, with the URL in the
+    query. If several requests are in progress at the same time, pages are decided in the order in
+    which they arrived. With `with=text` in the query, the answer also has the main text and the
+    name of the page.
     """
     if "text" in extras:
         checked = await dedup.check_with_text(**sent.values)
@@ -56,9 +57,9 @@ async def check(
 
 
 async def check_batch(dedup: AsyncDeduplicator, sent: CheckedPages) -> list[Any]:
-    """Decide about an array of pages, in its order.
+    """Decide about an array of pages, in order.
 
-    A page that cannot be checked has its problem in its place. The status is 503 only if the store
+    A page that cannot be checked is replaced with its problem. The status is 503 only if the store
     failed for every page.
     """
     results: list[Verdict | dict[str, Any]] = []
@@ -84,7 +85,7 @@ async def check_batch(dedup: AsyncDeduplicator, sent: CheckedPages) -> list[Any]
 async def find(dedup: AsyncDeduplicator, sent: SentPage) -> dict[str, list[Match]]:
     """List the remembered pages that resemble a page, the most similar first.
 
-    Nothing is remembered. The url may be left out unless the scope is a site.
+    Nothing is remembered. The `url` can be left out unless the scope is a site.
     """
     return {"matches": wire.plain(await dedup.find(**sent.values))}
 
@@ -100,8 +101,8 @@ async def explain(dedup: AsyncDeduplicator, sent: CheckedPage) -> Explanation:
 async def compare(dedup: AsyncDeduplicator, sent: Pair) -> Comparison:
     """Compare two pages.
 
-    By the options of the index, which is not asked: how alike they are, how they differ, and what a
-    crawl would make of the second.
+    The answer says how similar they are, how they differ, and what a crawl would do with the second
+    one. It uses the options of the index, but not its pages.
     """
     return await dedup.compare(sent.first.page, sent.second.page)
 
@@ -109,7 +110,7 @@ async def compare(dedup: AsyncDeduplicator, sent: Pair) -> Comparison:
 async def forget(dedup: AsyncDeduplicator, sent: KnownPage) -> dict[str, int]:
     """Remove a page by its URL, or every page with the text of a fingerprint.
 
-    In the scope of a site, a fingerprint needs the scope_key.
+    If the scope is a site, a fingerprint needs the `scope_key`.
     """
     return {
         "forgotten": await dedup.forget(
@@ -124,12 +125,12 @@ async def info(dedup: AsyncDeduplicator) -> StoreInfo:
 
 
 async def live(_: object) -> dict[str, str]:
-    """Say that the process answers."""
+    """Report that the process answers."""
     return {"status": "live"}
 
 
 async def ready(dedup: AsyncDeduplicator) -> dict[str, str]:
-    """Say whether the store answers."""
+    """Report whether the store answers."""
     try:
         await dedup.info()
     except CrawlDedupError as error:
@@ -148,8 +149,8 @@ def _route(
     is_open: bool = False,
     writes: bool = False,
 ) -> Route:
-    """Return an endpoint: a function that takes the index, what is `sent`, of the type that it
-    names, and `extras`, if it names them.
+    """Return an endpoint: a function that takes the index, the value `sent` in the type that it
+    declares, and `extras`, if it declares them.
     """
     hints = get_type_hints(answer, include_extras=True)
     kind = hints.get("sent")

@@ -1,4 +1,4 @@
-"""What clients send: the types of request bodies, and how a body is decoded and checked."""
+"""The types of request bodies, and how a body is decoded and checked."""
 
 import codecs
 import re
@@ -30,15 +30,15 @@ _UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
 Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
 Url = Annotated[
     Name,
-    Meta(description="The URL of the page, which may be empty where nothing depends on it."),
+    Meta(description="The URL of the page, which can be empty if nothing depends on it."),
 ]
 
 
 class SentFullFingerprint(TypedDict, total=False):
     """A fingerprint in the form that `wire.plain` gives it.
 
-    Each value has a type, so that whatever else stands in a body is refused while it is decoded,
-    before it takes any time or memory.
+    Each value has a type, so that anything else in a body is refused while it's decoded, before it
+    takes any time or memory.
     """
 
     search: str
@@ -57,7 +57,7 @@ class SentFullFingerprint(TypedDict, total=False):
 
 
 class SentFingerprint(SentFullFingerprint, total=False):
-    """A fingerprint in the form that `wire.plain` gives it, which may hold another one."""
+    """A fingerprint in the form that `wire.plain` gives it, which may contain another one."""
 
     full: SentFullFingerprint | None  # type: ignore[misc]
 
@@ -69,15 +69,19 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
     identity: Annotated[
         Name | None,
         Meta(
-            description="The name of the page, by default its canonical URL. A page of the same "
-            "name is a revisit, or a duplicate while another process is working on it."
+            description=(
+                "What identifies the page: by default, its canonical URL. A page with the same "
+                "identity is a revisit, or a duplicate while another process is working on it."
+            )
         ),
     ] = None
     scope_key: Annotated[
         Name | None,
         Meta(
-            description="The site, the spider or another name, in place of what the option `scope` "
-            "derives from the URL."
+            description=(
+                "The site, the spider or another name, instead of the one that the option "
+                "`scope` derives from the URL."
+            )
         ),
     ] = None
     fingerprint: Annotated[
@@ -94,7 +98,7 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
         """Return the URL or the fingerprint.
 
         Raises:
-            ConfigurationError: Not exactly one of the two was sent, or the fingerprint is invalid.
+            ConfigurationError: Neither or both of the two were sent, or the fingerprint is invalid.
         """
         if bool(self.url) == bool(self.fingerprint):
             raise ConfigurationError("the body must have one of url and fingerprint")
@@ -120,8 +124,10 @@ class SentPage(KnownPage, kw_only=True, dict=True):
     title: Annotated[
         Name | None,
         Meta(
-            description="What `text` is called. On one site, texts of other titles are other "
-            "contents."
+            description=(
+                "The title of `text`. On one site, texts with different titles are different "
+                "content."
+            )
         ),
     ] = None
     encoding: Annotated[
@@ -138,30 +144,38 @@ class SentPage(KnownPage, kw_only=True, dict=True):
     canonical: Annotated[
         str | None,
         Meta(
-            description="The URL that the page names as its original: a similarity lower by 0.1 is "
-            "enough to be its duplicate."
+            description=(
+                "The URL that the page names as its original. A similarity that is lower by 0.1 "
+                "is enough to be a duplicate of it."
+            )
         ),
     ] = None
     remember: Annotated[
         bool,
         Meta(
-            description="With false, nothing is changed, and a page is a revisit only while it "
-            "resembles the remembered one."
+            description=(
+                "With false, the index does not change, and a page is only a revisit while it "
+                "resembles the remembered one."
+            )
         ),
     ] = True
     # A whole number, which JSON may write as 1.0.
     rank: Annotated[
         float,
         Meta(
-            description="From 0 (best) to 255. A duplicate of better rank than its original "
-            "replaces it in the index."
+            description=(
+                "From 0 (best) to 255. A duplicate with a better rank than its original replaces "
+                "it in the index."
+            )
         ),
     ] = 0
     revisit_similarity: Annotated[
         float | None,
         Meta(
-            description="From this similarity on, above 0.5 and at most 1, a revisit is unchanged, "
-            "and the text of the earlier visit stays remembered. null asks for equal texts."
+            description=(
+                "The similarity at which a revisit is unchanged, above 0.5 and at most 1. The "
+                "text of the earlier visit stays remembered. null requires equal texts."
+            )
         ),
     ] = None
 
@@ -184,19 +198,19 @@ class CheckedPage(SentPage, kw_only=True, dict=True):
 
 
 CheckedPages = Annotated[list[CheckedPage], Meta(max_length=MOST_PAGES)]
-# These may be sent as HTML or plain text, too.
+# These can also be sent as HTML or plain text.
 PAGE_TYPES: Final = (SentPage, CheckedPage)
 
 
 class Pair(Struct, forbid_unknown_fields=True):
-    """Two pages to compare, whose URLs may be left out."""
+    """Two pages to compare. Their URLs can be left out."""
 
     first: SentPage
     second: SentPage
 
 
 Extras = frozenset[str]
-"""What a client wants besides the verdict: "text", or nothing."""
+"""What a client requests besides the verdict: "text", or nothing."""
 
 
 def query_of(scope: Scope) -> dict[str, str]:
@@ -205,10 +219,10 @@ def query_of(scope: Scope) -> dict[str, str]:
 
 
 def extras_in(value: str | None) -> Extras:
-    """Return what `with` asks for in the query of a request.
+    """Return what `with` requests in the query of a request.
 
     Raises:
-        ConfigurationError: There is no such thing.
+        ConfigurationError: It can't be requested.
     """
     if value is None:
         return frozenset()
@@ -218,14 +232,14 @@ def extras_in(value: str | None) -> Extras:
 
 
 def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> T:
-    """Return the value that a request sends, of one of the types above.
+    """Return the value in a request, in one of the types above.
 
-    A page may be sent in JSON, or as it is, in HTML or plain text. Its names are in the `query`
-    then.
+    A page can be sent as JSON, or as HTML or plain text. In that case, its URL and the like are in
+    the `query`.
 
     Raises:
-        ConfigurationError: The body cannot be decoded, or is not of the type.
-        ProblemError: The service does not take this media type.
+        ConfigurationError: The body can't be decoded, or isn't of the type.
+        ProblemError: The service doesn't accept this media type.
     """
     headers = dict(scope["headers"])
     content_type = headers.get(b"content-type", JSON.encode()).decode("latin-1")
@@ -244,7 +258,7 @@ def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> 
         else:
             label = charset[1] if charset else "utf-8"
             if codec_of(label) is None:
-                raise LookupError(f"no web page is written in {label[:80]!r}")
+                raise LookupError(f"web pages do not have the encoding {label[:80]!r}")
             value["text"] = text_of(body, label)
     except ValidationError as error:
         raise _refused(error) from None
@@ -274,7 +288,7 @@ def converted(value: Any, kind: type[T]) -> T:
     """Return a decoded value as one of the types above.
 
     Raises:
-        ConfigurationError: It is not of the type. The message names the field.
+        ConfigurationError: It isn't of the type. The message names the field.
     """
     try:
         return convert(value, kind)
@@ -283,7 +297,7 @@ def converted(value: Any, kind: type[T]) -> T:
 
 
 def _refused(error: Exception) -> ConfigurationError:
-    """Return the error for a value that is not of its type."""
+    """Return the error for a value that isn't of its type."""
     unknown = _UNKNOWN.search(str(error))
     hint = did_you_mean(unknown[1], SentPage.__struct_fields__) if unknown else ""
     return ConfigurationError(f"{str(error)[:300]}{hint}")

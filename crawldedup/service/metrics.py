@@ -17,14 +17,14 @@ REQUESTS: Final = counter(
 )
 REQUEST_SECONDS: Final = Histogram(
     "crawldedup_request_seconds",
-    "From first bytes to the answer.",
+    "Seconds from the first bytes of a request to its answer.",
     ["endpoint"],
     registry=METRICS,
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 INDEX_PAGES: Final = Gauge(
     "crawldedup_index_pages",
-    "About how many pages the index holds.",
+    "Approximate number of pages in the index.",
     registry=METRICS,
     multiprocess_mode="mostrecent",
 )

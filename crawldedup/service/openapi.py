@@ -1,8 +1,8 @@
 """The OpenAPI document of the service.
 
-Schemas are made from the types of what is sent and answered. `openapi.json` holds the rest: the
-frame of the document, examples, and descriptions of the fields of answers. Descriptions of what is
-sent stand at the fields themselves.
+Schemas are made from the types of requests and answers. `openapi.json` holds the rest: the frame of
+the document, examples, and descriptions of the fields of answers. The descriptions of request
+fields are with the fields themselves.
 """
 
 import inspect
@@ -51,7 +51,7 @@ _QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
 _WITH: Final[Schema] = {
     "name": "with",
     "in": "query",
-    "description": "With `text`, the answer has the main text of the page and its name, too.",
+    "description": "With `text`, the answer also has the main text of the page and its name.",
     "schema": {"enum": ["text"]},
 }
 
@@ -128,7 +128,7 @@ def _operation(route: Route, example: _Example) -> Schema:
 
 def _answer_schema(answer_type: Any, example: Any) -> Schema:
     if get_origin(answer_type) is dict:
-        # The type does not say which names there are; the example has all of them.
+        # The type doesn't say which names there are, but the example has all of them.
         _, value_type = get_args(answer_type)
         return _object(**dict.fromkeys(example, value_type))
     if get_origin(answer_type) is UnionType:
@@ -166,7 +166,7 @@ def _schemas(descriptions: dict[str, dict[str, str]]) -> dict[str, Schema]:
     candidate = schemas["Candidate"]["properties"]
     del candidate["match"]
     candidate |= schemas["Match"]["properties"]
-    # And those of the verdict as fields of what was checked with its text.
+    # The properties of the verdict also become fields of a page that was checked with its text.
     checked = schemas["CheckedText"]["properties"]
     del checked["verdict"]
     schemas["CheckedText"]["properties"] = {**schemas["Verdict"]["properties"], **checked}
@@ -191,7 +191,7 @@ def _leave_out_fingerprints(schemas: dict[str, Schema]) -> None:
 
 
 def _schemas_of_properties(answer_type: type) -> dict[str, Schema]:
-    """Return the schemas of what a type derives from its fields."""
+    """Return the schemas of the properties of a type."""
     return {
         name: msgspec.json.schema(get_type_hints(value.fget)["return"])
         for name, value in vars(answer_type).items()

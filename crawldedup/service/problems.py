@@ -15,7 +15,7 @@ from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
 
 class Refusal(NamedTuple):
-    """How errors of one kind are shown to clients."""
+    """How one kind of error is shown to clients."""
 
     error: type[Exception]
     word: str
@@ -35,20 +35,20 @@ _REFUSALS: Final = (
 )
 _UNFORESEEN: Final = Refusal(Exception, "internal", 500)
 _UNFORESEEN_DETAIL: Final = (
-    "The service failed at this request. Its log says why, at the time of this answer."
+    "The service failed to answer this request. Its log says why, at the time of this answer."
 )
 _log: Final = logging.getLogger(__name__)
 
 CLOSE: Final = {"connection": "close"}
-"""The header with which a connection ends, because the rest of a request is not read from it."""
+"""The header for closing a connection, because the rest of the request isn't read."""
 
 
 class Problem(Struct, frozen=True, omit_defaults=True):
-    """A refusal, as it is sent."""
+    """A refusal in the form in which it's sent."""
 
     type: Annotated[str, Meta(description="`urn:crawldedup:` and a stable word.")]
     title: Annotated[str, Meta(description="The phrase of the status.")]
-    status: Annotated[int, Meta(description="The status of HTTP.")]
+    status: Annotated[int, Meta(description="The HTTP status.")]
     detail: Annotated[str, Meta(description="What was wrong, and what to change.")]
     reason: Annotated[
         str | None,
@@ -59,14 +59,18 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     ] = None
     retry_after: Annotated[
         int | None,
-        Meta(description="In how many seconds to try again, as in the header Retry-After."),
+        Meta(
+            description=(
+                "The number of seconds after which to try again, as in the header Retry-After."
+            )
+        ),
     ] = None
 
 
 class ProblemError(CrawlDedupError):
     """A request that is refused with a problem.
 
-    `word` is a stable one, and `more` are further fields of `Problem`.
+    `word` is a stable word, and `more` are additional fields of `Problem`.
     """
 
     def __init__(
@@ -88,7 +92,7 @@ class ProblemError(CrawlDedupError):
 def problem_of(error: Exception) -> ProblemError:
     """Return the problem to send for an error.
 
-    Also counts the failure, and logs errors that nobody foresaw.
+    Also counts the failure, and logs unexpected errors.
     """
     if isinstance(error, ProblemError):
         return error
@@ -97,7 +101,7 @@ def problem_of(error: Exception) -> ProblemError:
     FAILURES.labels(reason or refusal.word).inc()
     detail = str(error)
     if refusal.status == 500:
-        _log.error("a request failed for a reason that nobody foresaw", exc_info=error)
+        _log.error("a request failed unexpectedly", exc_info=error)
         detail = _UNFORESEEN_DETAIL
     return ProblemError(
         refusal.word, refusal.status, detail, reason=reason, retry_after=refusal.retry_after

@@ -1,4 +1,4 @@
-"""What connects a path with the function that answers it."""
+"""Connects a path with the function that answers it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,9 @@ class Answer(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A path and what answers it, for clients with a token unless the route `is_open`."""
+    """A path and the function that answers it, for clients with a token unless the route
+    `is_open`.
+    """
 
     path: str
     respond: Callable[[AsyncDeduplicator, Scope, bytes], Awaitable[Answer]]

@@ -1,4 +1,4 @@
-"""The tokens of the service: where they are read from, and what each of them allows."""
+"""The tokens of the service: where they come from, and what each of them allows."""
 
 import enum
 import hmac
@@ -25,7 +25,7 @@ class Access(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens that clients may send: those that allow everything, and those that only read."""
+    """The tokens that clients may send: those that allow everything, and read-only ones."""
 
     full: Sequence[str] = ()
     read_only: Sequence[str] = ()
@@ -36,7 +36,7 @@ class Tokens:
     def access_of(self, token: bytes) -> Access:
         """Return what a token allows.
 
-        It is compared with each token, and with all of it, so that the time tells nothing.
+        It's compared with each token completely, so that the time reveals nothing.
         """
         is_full = [hmac.compare_digest(token, each.encode()) for each in self.full]
         is_read_only = [hmac.compare_digest(token, each.encode()) for each in self.read_only]
@@ -48,10 +48,10 @@ class Tokens:
 
 
 def tokens_from(token_file: str | None, read_token_file: str | None) -> Tokens:
-    """Read the tokens from these files, or from the environment where no file is named.
+    """Read the tokens from these files, or from the environment if no file is named.
 
     Raises:
-        ConfigurationError: A file cannot be read or holds no token, a token is too short, or one
+        ConfigurationError: A file can't be read or contains no token, a token is too short, or a
             token is of both kinds.
     """
     tokens = Tokens(
@@ -59,8 +59,8 @@ def tokens_from(token_file: str | None, read_token_file: str | None) -> Tokens:
     )
     if set(tokens.full) & set(tokens.read_only):
         raise ConfigurationError(
-            "a token stands among those that allow everything and among those that only read: "
-            "make another one for reading"
+            "a token is listed both among those that allow everything and among the read-only "
+            "ones: make another one for reading"
         )
     return tokens
 
@@ -74,7 +74,7 @@ def _tokens_in(file: str | None, variable: str) -> tuple[str, ...]:
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"the tokens in {file} cannot be read: {error}") from None
         if not tokens:
-            raise ConfigurationError(f"{file} holds no token")
+            raise ConfigurationError(f"{file} contains no token")
     if any(len(token) < SHORTEST_TOKEN or not token.isascii() for token in tokens):
         raise ConfigurationError(f"a token must have {SHORTEST_TOKEN} or more ASCII characters")
     return tokens

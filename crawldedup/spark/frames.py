@@ -52,7 +52,7 @@ _MOST_BROADCAST_PAIRS: Final = 1_000_000
 
 
 class SparkOptionValues(TypedDict, total=False):
-    """The options that apply to a DataFrame, by keyword: those that say what is compared, and how.
+    """The options that apply to a DataFrame, by keyword: options for what is compared, and how.
 
     `Options` describes and checks them.
     """
@@ -160,7 +160,7 @@ def _check_columns(
     for name in (url, body, *columns.order):
         if name not in types:
             raise ConfigurationError(
-                f"there is no column {name!r}; the columns: {', '.join(types)}"
+                f"there is no column {name!r}; the columns are {', '.join(types)}"
             )
     allowed = {url: (StringType,), body: (StringType, BinaryType) if html else (StringType,)}
     for name, kinds in allowed.items():
@@ -172,7 +172,8 @@ def _check_columns(
     taken = [name for name in (*ADDED, ID) if name in types]
     if taken:
         raise ConfigurationError(
-            f"the columns {', '.join(taken)} are to be added, and are there already: rename them"
+            f"the columns {', '.join(taken)} are added to the result, but already exist: rename "
+            "them"
         )
     return columns
 
@@ -218,8 +219,8 @@ def _joined(marked: DataFrame, url: str, verdicts: DataFrame) -> DataFrame:
     )
     moved = F.raise_error(
         F.lit(
-            "the pages came in another order when they were read again: persist or write them "
-            "before deduplicate()"
+            "the pages came in a different order when they were read again: persist or write "
+            "them before deduplicate()"
         )
     )
     kind = F.when(is_other, moved.cast("string")).otherwise(
@@ -412,7 +413,7 @@ def compared(pages: DataFrame, pairs: DataFrame, goal: Goal, wanted: str) -> Dat
 def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataFrame:
     """Return duplicates, `later`, each with the page that is kept, `earlier`.
 
-    If a decision wants further pairs, they are compared as well.
+    If a decision needs more pairs, they are compared as well.
     """
     measured = checkpointed(compared(pages, pairs, goal, "near"))
     for presumes in [True] * engine.ROUNDS + [False]:
@@ -439,7 +440,7 @@ def _with_marks(pages: DataFrame, pairs: DataFrame) -> DataFrame:
 def among(pages: DataFrame, wanted: DataFrame, how: str = "left_semi") -> DataFrame:
     """Return the pages whose `number` is among those wanted, or with `left_anti` the others.
 
-    `wanted` is checkpointed. If its numbers are few enough, other pages are not shuffled.
+    `wanted` is checkpointed. If it has few enough numbers, other pages aren't shuffled.
     """
     return pages.join(_hinted(wanted), "number", how)
 

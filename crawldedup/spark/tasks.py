@@ -1,4 +1,4 @@
-"""Do what the executors do with Arrow batches, by numpy.
+"""What the executors do with Arrow batches, in numpy.
 
 Sorted streams come in batches that may be cut anywhere. No Python loop runs over pairs, except for
 the one that decides in the order of the pages.
@@ -37,7 +37,7 @@ COLUMNS: Final = (
     "volatility binary, steps binary, thin boolean, marks binary, reason string"
 )
 COMPARED: Final = ("verify", "digest", "identity", "address", "twin", "thin")
-"""Of COLUMNS, those that are compared of both pages of a pair."""
+"""The COLUMNS that are compared between both pages of a pair."""
 
 KEYS: Final = ("twin", *engine.SHARED)
 """The columns of exact keys."""
@@ -82,7 +82,7 @@ def batch(**columns: Any) -> pa.RecordBatch:
 def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batches) -> Rows:
     """Replace the column BODY, which holds "html" or "text", by COLUMNS.
 
-    `reason` says why a page cannot be compared, if that is so.
+    `reason` says why a page can't be compared, if it can't.
     """
     reader = PageReader(options)
 
@@ -200,7 +200,7 @@ def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
 
 
 def _columns_of_pairs(rows: pa.RecordBatch, others: pa.Array) -> Columns:
-    """Return what is compared of later pages, and behind them of the earlier ones."""
+    """Return the compared values of later pages, followed by those of the earlier ones."""
     # Of the steps, those of the later pages suffice.
     columns: dict[str, Any] = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
     for name in COMPARED:
@@ -241,7 +241,7 @@ def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> 
 
 
 class _MarksOfGroups:
-    """The marks of the pages of some pairs, and of what earlier pages are copies of."""
+    """The marks of the pages of some pairs, and of the originals of earlier pages."""
 
     def __init__(self) -> None:
         self._kept: dict[int, bytes] = {}
@@ -251,7 +251,7 @@ class _MarksOfGroups:
         return self._present.get(page) or self._kept.get(page, b"")
 
     def take(self, rows: pa.Table) -> None:
-        """Take the marks of the pages of these pairs in place of those before them."""
+        """Replace the marks with those of the pages of these pairs."""
         self._present = {}
         for name in ("later", "earlier"):
             pages, first = np.unique(np.asarray(rows[name]), return_index=True)
@@ -259,7 +259,7 @@ class _MarksOfGroups:
             self._present |= dict(zip(pages.tolist(), marks, strict=True))
 
     def keep(self, originals: NDArray[np.int64]) -> None:
-        """Keep the marks of the pages that have copies, and of no others."""
+        """Keep only the marks of pages that have copies."""
         for page in np.unique(originals).tolist():
             self._kept[page] = self.of(page)
 
@@ -267,7 +267,7 @@ class _MarksOfGroups:
 def _whole_groups(
     batches: Batches, group_of: Callable[[pa.Table], NDArray[np.int64]], at_once: int
 ) -> Iterator[pa.Table]:
-    """Yield the rows of sorted batches, many groups at once, none of them cut.
+    """Yield the rows of sorted batches, many groups at once, without splitting any group.
 
     `group_of` returns the group of each row.
     """

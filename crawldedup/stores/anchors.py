@@ -1,4 +1,5 @@
-"""What a store promises that can recognize single paragraphs: it remembers who holds an anchor.
+"""The protocol for stores that can recognize single paragraphs: they remember which pages have an
+anchor.
 
 Anchors are hashes of short passages. See `crawldedup.fingerprinting.anchors`.
 """
@@ -35,7 +36,7 @@ class AnchorQuery:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which pages held the anchors of a query before the page of the query."""
+    """Which pages had the anchors of a query before the page of the query."""
 
     #: For each anchor, in the order of the query, the pages that hold it, earliest first, as
     #: numbers that the store chooses; None if `MOST_HOLDERS` pages hold it.
@@ -48,13 +49,13 @@ class Holders:
 
 @runtime_checkable
 class AnchorStore(Protocol):
-    """What a `Store` must also do if it is to recognize single paragraphs.
+    """The additional methods of a `Store` that can recognize single paragraphs.
 
     The option `paragraphs` needs it; everything else works without.
     """
 
     def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
-        """Look the anchors of a page up and, in the same atomic step, remember them.
+        """Look up the anchors of a page and, in the same atomic step, remember them.
 
         An anchor has at most `MOST_HOLDERS` pages. Anchors that the page had before and that the
         query lacks are removed, and so are those of up to `MAX_RETIRED` old pages.

@@ -197,7 +197,7 @@ class Query:
         return Conflict.NONE if own is None or other is None else conflict(own, other)
 
     def has_certain_view(self, marks: bytes) -> bool:
-        """Return whether a record is certainly of the same page, but for a view.
+        """Return whether a record certainly belongs to the same page, except for a view.
 
         Such a record counts as equal up to the cost `Crowd.of_views`, however large the crowd is.
 
@@ -210,7 +210,7 @@ class Query:
         return are_certain_views(own, other, self.proved_views)
 
     def shows_other_marks(self, marks: bytes) -> bool:
-        """Return whether a revisited page shows other marks than the record."""
+        """Return whether a revisited page shows different marks than the record."""
         own, other = unpacked(self.record.marks), unpacked(marks)
         if own is None or other is None:
             return False
@@ -222,7 +222,7 @@ class Query:
         return max(1, self.max_keys // 8)
 
     def has_new_text(self, record: Record, *, abandoned: bool = False) -> bool:
-        """Return whether a revisited page has other text, marks or comments than it had.
+        """Return whether a revisited page has different text, marks or comments than before.
 
         Text that counts as unchanged does not replace the remembered text, which is the text that
         was delivered last. Otherwise a page that changes a little at each visit would never be
@@ -276,7 +276,7 @@ Answers = list[Answer | StoreError]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What an index is made for. All who share an index must agree on it."""
+    """What an index is made for. All programs that share an index have to agree on it."""
 
     #: The name of the index within its store.
     namespace: str
@@ -324,8 +324,8 @@ class Layout:
 def key_changed(place: str) -> KeyMismatchError:
     """Return the error for a query that was hashed with another key than that of the index."""
     return KeyMismatchError(
-        f"the index in {place} was begun again with another key, so that what was hashed before "
-        "cannot be compared with it: repeat the call with a new fingerprint"
+        f"the index in {place} was started again with another key, so that earlier hashes cannot "
+        "be compared with it: repeat the call with a new fingerprint"
     )
 
 
@@ -429,10 +429,10 @@ class Store(Protocol):
         """Renew the lease of the session. This is due at least once in `LEASE_SECONDS`."""
 
     def close(self, *, leave: bool = True) -> None:
-        """Disconnect; to close a store more than once is harmless.
+        """Disconnect. Closing a store more than once is harmless.
 
         Args:
-            leave: Whether to end the lease of the session. Pass False if another process goes on
+            leave: Whether to end the lease of the session. Pass False if another process continues
                 with it.
         """
 
@@ -472,7 +472,7 @@ class Store(Protocol):
         """
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
-        """Remove a page together with its anchors, or with `anchors_alone` only these.
+        """Remove a page together with its anchors, or with `anchors_alone` only its anchors.
 
         Returns:
             Whether there was anything to remove. A store without anchors finds none.
@@ -486,11 +486,11 @@ class Store(Protocol):
         """
 
     def note(self, name: str, text: str | None = None) -> str:
-        """Read or write a note: a text that is kept with the index until `clear`.
+        """Read or write a note: a text that is stored with the index until `clear`.
 
         Args:
             name: The name of the note.
-            text: What to write. With None, the note is only read.
+            text: The text to write. With None, the note is only read.
 
         Returns:
             The text of the note after the call; "" if there is none.

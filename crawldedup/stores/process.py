@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class _Status(NamedTuple):
-    """What the system says about a process; both are empty where it says nothing."""
+    """What the system says about a process. Both are empty if it says nothing."""
 
     state: str
     started: str  # ids are reused, so an id names a process only together with this time
@@ -23,9 +23,9 @@ def own_process() -> str:
 
 
 def has_exited(process: str) -> bool:
-    """Return whether a process of this machine has exited.
+    """Return whether a process on this machine has exited.
 
-    Processes of other machines, and names that cannot be understood, count as running.
+    Processes on other machines, and names that can't be understood, count as running.
 
     Args:
         process: The name of a process, as `own_process` returns it.

@@ -14,7 +14,7 @@ _OTHER_VERSION: Final = "it was made by another version of crawldedup"
 
 @dataclass(frozen=True, slots=True)
 class ProfileParts:
-    """What a profile names.
+    """The parts of a profile.
 
     `content` is a digest of the areas of pages that are compared, or "". `texts`, `bits` and
     `tables` belong to a version of this package.
@@ -41,19 +41,19 @@ class ProfileParts:
 
 
 def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
-    """Return what differs between the profile of an index and a program's own: in words, by the
-    option, or by "version". Keys of indexes do not count.
+    """Return the differences between the profile of an index and that of a program in words, by
+    option or by "version". Keys of indexes don't count.
     """
     index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
     if index is None or own is None:
         return {} if index_profile == own_profile else {"version": _OTHER_VERSION}
     changes: dict[str, str] = {}
     if index.extractor != own.extractor:
-        changes["extractor"] = f"was {index.extractor!r}, and is {own.extractor!r}"
+        changes["extractor"] = f"was {index.extractor!r}; it is {own.extractor!r}"
     if index.content != own.content:
         changes["content"] = _of_content(index.content, own.content)
     if index.distinguish != own.distinguish:
-        changes["distinguish"] = f"was {index.distinguish!r}, and is {own.distinguish!r}"
+        changes["distinguish"] = f"was {index.distinguish!r}; it is {own.distinguish!r}"
     named = {
         option: f"{option} (CRAWLDEDUP_{option.upper()}, --{option}) {values}"
         for option, values in changes.items()
@@ -64,7 +64,7 @@ def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
 
 
 def is_readable(index_profile: str, own_profile: str) -> bool:
-    """Return whether the records of an index have the form that this program knows."""
+    """Return whether the records of an index have a form that this program can read."""
     index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
     if index is None or own is None:
         return False
@@ -81,7 +81,7 @@ def mismatch(where: str, index_profile: str, own_profile: str) -> ProfileMismatc
 
 def _of_content(before: str, now: str) -> str:
     if not before:
-        return "was not given, and is"
+        return "was not set, and is set now"
     if not now:
-        return "was given, and is not"
-    return "was another one"
+        return "was set, and is not set now"
+    return "was different"

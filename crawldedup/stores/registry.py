@@ -1,4 +1,4 @@
-"""How the URL of a store chooses the class that serves it.
+"""How the URL of a store determines its class.
 
 A store class lists its URL schemes in `Store.schemes`. The stores of this package are in the table
 `BUILT_IN`, so that no other is imported than the one that a URL asks for. Another package adds a
@@ -73,7 +73,7 @@ def check_store_url(name: str, value: object) -> str:
         value: The value of the option.
 
     Raises:
-        ConfigurationError: There can be no store of this URL.
+        ConfigurationError: There can't be a store with this URL.
     """
     kind = store_class(name, value)
     url = str(value)
@@ -95,18 +95,18 @@ def is_persistent(url: str) -> bool:
 
 
 def require_index(url: str, namespace: str) -> str:
-    """Return the profile of an index that must be there: a misspelled namespace would be an empty
-    one otherwise.
+    """Return the profile of an index that has to exist. Otherwise, a misspelled namespace would
+    look like an empty index.
 
     Raises:
-        ConfigurationError: The URL is wrong, or there is no index of this name.
+        ConfigurationError: The URL is wrong, or there is no index with this name.
         StoreError: The store fails.
     """
     shown = shown_url(url)
     if not is_persistent(url):
         raise ConfigurationError(
-            f"an index in {shown} ends with the program that made it: name a store that lasts, as "
-            "sqlite:///path or redis://host"
+            f"an index in {shown} ends with the program that made it: name a store that lasts, "
+            "such as sqlite:///path or redis://host"
         )
     store = make_store(url, replace(_ANY_LAYOUT, namespace=namespace))
     # The profile of an index never equals the empty one of this layout, so an index that exists
@@ -129,8 +129,8 @@ def store_class(name: str, url: object) -> type[Store]:
         url: The value of the option.
 
     Raises:
-        ConfigurationError: The value is no URL, no store has its scheme, or the store of another
-            package cannot be used.
+        ConfigurationError: The value isn't a URL, no store has its scheme, or the store of another
+            package can't be used.
     """
     scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
     scheme = scheme.lower()
@@ -160,8 +160,8 @@ def _unknown_scheme(name: str, url: object, schemes: Sequence[str]) -> Configura
 def _added_stores() -> dict[str, list[EntryPoint]]:
     """Return the entry points of other packages by the scheme that they add.
 
-    Finding them takes a while, as every installed package has to be looked at. It is only done for
-    schemes that are not built in.
+    Finding them takes a while, because every installed package has to be examined. It is only done
+    for schemes that are not built in.
     """
     added: dict[str, list[EntryPoint]] = {}
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
@@ -195,14 +195,14 @@ def _check_class(name: str, scheme: str, kind: Any, origin: str) -> None:
     """Check that an object which was loaded for a scheme is a store class that serves it."""
     if not isinstance(kind, type):
         raise ConfigurationError(
-            f"{name}: the store for {scheme}:// is {kind!r} from {origin}; it must be a class that "
-            "follows crawldedup.stores.contract.Store"
+            f"{name}: the store for {scheme}:// is {kind!r} from {origin}; it must be a class "
+            "that implements crawldedup.stores.contract.Store"
         )
     missing = [member for member in _MEMBERS if not hasattr(kind, member)]
     if missing:
         raise ConfigurationError(
             f"{name}: the store for {scheme}://, {kind.__qualname__} from {origin}, lacks "
-            f"{', '.join(missing)}; it must follow crawldedup.stores.contract.Store"
+            f"{', '.join(missing)}; it must implement crawldedup.stores.contract.Store"
         )
     schemes = tuple(getattr(kind, "schemes", ()))
     if scheme not in schemes:

@@ -1,3 +1,3 @@
-"""What processes that read pages have in common, whoever starts them: their messages, and their
-bounds.
+"""The messages and limits that all processes that read pages have in common, no matter what starts
+them.
 """

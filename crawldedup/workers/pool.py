@@ -1,5 +1,5 @@
-"""Worker processes as one service: started when needed, bounded in time and memory, replaced when
-they die.
+"""Worker processes as a single service: started when needed, limited in time and memory, replaced
+when they die.
 """
 
 import asyncio
@@ -24,10 +24,11 @@ _Decode = Callable[[bytes], Any]
 
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 15.0
-# Requests that a worker is sent ahead of its answers: with one, both would stand still by turns.
+# Requests that are sent to a worker before it has answered. With one, both sides would be idle in
+# turns.
 _AHEAD: Final = 32
 _LARGEST_ANSWER: Final = 1 << 26
-# As much as the system allows: what waits here is at hand when the worker has read a page.
+# As much as the system allows, so that the next request is at hand when the worker has read a page.
 _SEND_BYTES: Final = 4 << 20
 # No password of a store, and no token.
 _VARIABLES: Final = re.compile(
@@ -37,8 +38,8 @@ _answers: Final = msgspec.msgpack.Decoder(Answer)
 
 
 class Breaker:
-    """Says when to try again what just failed: each failure in a row doubles the pause, a success
-    ends it.
+    """Says when to try something again that has just failed. Each failure in a row doubles the
+    pause, and a success ends it.
     """
 
     def __init__(self) -> None:
@@ -46,11 +47,11 @@ class Breaker:
         self._closed_until = 0.0
 
     def seconds_left(self) -> float:
-        """Return for how many seconds no try may be made; 0 if it may be made now."""
+        """Return how many seconds to wait before the next try; 0 if it can be made now."""
         return max(0.0, self._closed_until - time.monotonic()) if self._pause else 0.0
 
     def failed(self) -> None:
-        """Begin a pause now, since a failing try may itself have taken long."""
+        """Begin the pause now, because the failed try may itself have taken a long time."""
         self._pause = min(self._pause * 2 or FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         self._closed_until = time.monotonic() + self._pause
 
@@ -59,7 +60,7 @@ class Breaker:
 
 
 def settle(future: asyncio.Future[Any], result: object) -> None:
-    """Pass on a result or an error, unless nobody waits for it any more."""
+    """Pass on a result or an error, unless nobody is waiting for it anymore."""
     if future.done():
         return
     if isinstance(result, Exception):
@@ -70,9 +71,9 @@ def settle(future: asyncio.Future[Any], result: object) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """A request, and who waits for its answer.
+    """A request, and the future for its answer.
 
-    It fails when so many workers (`tries`) have died of it.
+    It fails once it has killed this many workers (`tries`).
     """
 
     frame: bytes
@@ -87,9 +88,9 @@ class _Task:
 class WorkerPool:
     """Up to `workers` processes that answer requests with the handler "package.module:function".
 
-    A process calls the function with `setup` once, and what it returns with each message. Messages
-    and answers are plain data. For one event loop. A handler must be pure: what a dying worker has
-    not answered is asked once more.
+    A process calls the function once with `setup`, and calls the result with each message. Messages
+    and answers are plain data. Use a pool in one event loop only. A handler must be pure, because
+    the requests that a dying worker hasn't answered are sent once more.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class WorkerPool:
         self._start_error: CrawlDedupError = NoWorkerError("No worker process can be started.")
 
     def start(self) -> None:
-        """Start the first worker ahead of the first request, without waiting for it."""
+        """Start the first worker before the first request, without waiting for it."""
         if not self._workers:
             self._start()
 
@@ -116,14 +117,14 @@ class WorkerPool:
         seconds: float | None = None,
         tries: int = 2,
     ) -> Any:
-        """Return what a worker answers, as `decode` makes it of MessagePack.
+        """Return the answer of a worker, which `decode` makes from MessagePack.
 
-        It raises ValueError for nonsense.
+        `decode` raises ValueError for an invalid answer.
 
-        `seconds` is the time limit, if it is another than `page_seconds`. Where a worker dies,
-        another one tries. Raises what the handler raises, UnexpectedReadError if that is no error
-        of this package, PageError ("too_slow", "out_of_memory"), WorkerError if so many workers
-        (`tries`) died, and NoWorkerError.
+        `seconds` is the time limit, if it isn't `page_seconds`. If a worker dies, another one
+        tries. Raises what the handler raises, UnexpectedReadError if that is no error of this
+        package, PageError ("too_slow", "out_of_memory"), WorkerError if so many workers (`tries`)
+        died, and NoWorkerError.
         """
         seconds = seconds or self._page_seconds
         task = _Task(framed((int(seconds), message)), decode, seconds, tries)
@@ -132,9 +133,9 @@ class WorkerPool:
         return await task.answer
 
     def close(self) -> None:
-        """End the processes at once; requests without an answer fail.
+        """End the processes at once. Requests without an answer fail.
 
-        A later `call` starts others.
+        A later `call` starts new processes.
         """
         while self._workers:
             worker = self._workers.pop()
@@ -178,7 +179,7 @@ class WorkerPool:
         return worker
 
     async def _serve(self, worker: "_Worker") -> None:
-        """Take a worker's answers until it ends. Then send what it has not answered to others."""
+        """Take a worker's answers until it ends. Then send its unanswered requests to others."""
         error: CrawlDedupError | None = None
         try:
             async with asyncio.timeout(START_SECONDS) as worker.limit:
@@ -198,14 +199,15 @@ class WorkerPool:
             seconds = worker.tasks[0].seconds if worker.is_ready else START_SECONDS
             due = worker.limit.when() or 0.0
             error = WorkerError(f"A worker process did not answer for {seconds:g} s.")
-            # An event loop that was blocked itself says nothing of the page, which has another try.
+            # If the event loop itself was blocked, that says nothing about the page, which gets
+            # another try.
             if worker.is_ready and asyncio.get_running_loop().time() < due + 1:
                 error = PageError("too_slow", f"reading the page took more than {seconds:g} s")
         except (EOFError, OSError):
             error = WorkerError(f"A worker process died: {worker.end()}.")
         except Exception as nonsense:
             error = WorkerError(
-                f"A worker process was ended, since it answered nonsense: {nonsense!r}"
+                f"A worker process was stopped because its answer made no sense: {nonsense!r}"
             )
         self._workers.remove(worker)
         worker.end()
@@ -225,7 +227,7 @@ class WorkerPool:
 
 
 class _Worker:
-    """One process, and the requests that it was sent and has not answered."""
+    """One process, and the requests that were sent to it and aren't answered yet."""
 
     serving: asyncio.Task[None]
     limit: asyncio.Timeout
@@ -256,7 +258,7 @@ class _Worker:
             raise
 
     async def connect(self, setup: bytes) -> Answer:
-        """Send the setup and what waits, and return the first answer."""
+        """Send the setup and the waiting requests, and return the first answer."""
         self._source, self._sink = await asyncio.open_connection(sock=self._own_end, limit=1 << 20)
         self._sink.writelines([setup, *(task.frame for task in self.tasks)])
         return await self.take()
@@ -273,7 +275,9 @@ class _Worker:
         self.limit.reschedule(seconds and asyncio.get_running_loop().time() + seconds)
 
     async def take(self) -> Answer:
-        """Return the next answer. Raises EOFError at the end, and ValueError for nonsense."""
+        """Return the next answer. Raises EOFError at the end, and ValueError for an invalid
+        answer.
+        """
         (length,) = LENGTH.unpack(await self._source.readexactly(LENGTH.size))
         if length > _LARGEST_ANSWER:
             raise ValueError(f"{length:,} bytes")
@@ -282,7 +286,7 @@ class _Worker:
     def end(self) -> str:
         """End the process at once.
 
-        Return how it ended, which is its own way if it had ended by itself.
+        Return how it ended, even if it had already ended by itself.
         """
         if self._sink is None:
             self._own_end.close()

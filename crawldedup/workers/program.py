@@ -1,4 +1,4 @@
-"""The program of a worker process: it serves the socket that is its standard input until that ends.
+"""The program of a worker process: it serves the socket on its standard input until that ends.
 
 The first frame sets the process up, each further one is a request: a length, then MessagePack of
 plain data, never pickles. A worker that a hostile page has taken over can answer wrongly, but
@@ -26,7 +26,7 @@ import msgspec
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, UnexpectedReadError
 
-LENGTH: Final = struct.Struct("!I")  # in front of each frame: the length of what follows
+LENGTH: Final = struct.Struct("!I")  # in front of each frame: the length of the rest
 START_SECONDS: Final = 60  # may the handler take to be made
 # What reading a page may take. The most hostile pages known take half of it.
 _PAGE_BYTES: Final = 1 << 30
@@ -35,16 +35,16 @@ _KEPT_BYTES: Final = 300 << 20
 # Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in
 # C code.
 _GRACE_SECONDS: Final = 10
-# There is one parent and several workers, which must not keep it waiting where cores are few.
+# There is one parent and several workers, which must not keep it waiting if there are few cores.
 _NICE: Final = 5
-# The parent, busy for many pages' time, can send on only into room.
+# A parent that is busy for the time of many pages can only send as much as there is room for.
 _AHEAD_BYTES: Final = 1 << 20
 
 
 class Answer(msgspec.Struct, array_like=True):
     """A value, or an error as its counter, message and reason.
 
-    After the last one, a worker that has grown ends.
+    After its last answer, a worker that has grown too large ends.
     """
 
     is_last: bool = False
@@ -53,9 +53,9 @@ class Answer(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        """Return the answer that tells of an error.
+        """Return the answer for an error.
 
-        The class of a foreign one may exist in the worker alone.
+        The class of a foreign error may only exist in the worker.
         """
         if isinstance(error, MemoryError):
             error = PageError.after(error, "reading")
@@ -84,15 +84,15 @@ def framed(value: object) -> bytes:
 
 
 def valid(text: str) -> str:
-    """Return a text that UTF-8 can hold, as MessagePack wants it, with "?" for halves of surrogate
-    pairs.
+    """Return a text that can be encoded as UTF-8, as MessagePack requires, with "?" for halves of
+    surrogate pairs.
     """
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def main(name: str) -> None:
-    """Serve standard input with the handler "package.module:function" until it ends, as when the
-    parent dies.
+    """Serve standard input with the handler "package.module:function" until it ends, for example
+    because the parent dies.
     """
     connected = _inherited_socket()
     os.nice(_NICE)
@@ -103,7 +103,7 @@ def main(name: str) -> None:
     # The default action of an alarm ends the process, even inside C code that never returns to
     # Python.
     signal.alarm(START_SECONDS + _GRACE_SECONDS)
-    # The errors of what the parent did not send to its end, or does not take.
+    # The errors if the parent didn't finish sending a request, or doesn't accept the answer.
     with suppress(struct.error, msgspec.DecodeError, ConnectionError):
         setup = _next_frame(inbox)
         try:
@@ -136,7 +136,7 @@ def _next_frame(inbox: "BufferedReader[Any]") -> Any:
 
 
 def _inherited_socket() -> socket.socket:
-    """Return the socket that is standard input, which nothing else of the process then has."""
+    """Return the socket on standard input, which nothing else in the process can use after that."""
     connected = socket.socket(fileno=os.dup(0))
     # Programs that an extractor starts, and libraries that print, must not have it.
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
@@ -147,11 +147,11 @@ def _inherited_socket() -> socket.socket:
 
 
 def bound_memory() -> Callable[[], bool]:
-    """Let allocations fail beyond `_PAGE_BYTES` more than now.
+    """Let allocations of more than `_PAGE_BYTES` above the present level fail.
 
-    Return what tells if far more is held than now.
+    Return a function that says whether far more is in use than now.
 
-    Where there is no /proc there are no bounds.
+    Without /proc, there are no limits.
     """
     try:
         held, allocated = _held()
@@ -166,7 +166,7 @@ def bound_memory() -> Callable[[], bool]:
 
 
 def _held() -> tuple[int, int]:
-    """Return the bytes of own memory that are in use, and those of all that was allocated.
+    """Return how many bytes of private memory are in use, and how many were allocated.
 
     Raises OSError.
     """

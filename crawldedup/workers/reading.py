@@ -58,9 +58,9 @@ _answers: Final = msgspec.msgpack.Decoder(TimedRead, dec_hook=to_weights)
 
 
 def needs_worker(page: Page) -> bool:
-    """Return whether reading a page may take long: HTML does, and a long text.
+    """Return whether reading a page may take long, as HTML and long texts do.
 
-    Values that are no pages need no worker. Reading refuses them.
+    Values that aren't pages don't need a worker, because reading refuses them.
     """
     if not isinstance(page, Page):
         return False
@@ -74,10 +74,11 @@ def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING)
 
     Args:
         task: "read" one page, read it with its main "text" for users, "show" it (with its text and
-            marks), or "compare" two.
-        pages: The one page or the two.
+            marks), or "compare" two pages.
+        pages: One page or two.
         key: The key of the index.
-        known: The numbers to leave out of the page: those known to change with every load.
+        known: The numbers to leave out of the page, because they are known to change with every
+            load.
     """
     return {
         "task": task,
@@ -88,17 +89,17 @@ def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING)
 
 
 def timed_read_of(answer: bytes) -> TimedRead:
-    """Return what a worker answered about one page. Raises ValueError for nonsense."""
+    """Return what a worker answered about one page. Raises ValueError for an invalid answer."""
     timed = _answers.decode(answer)
     check_fingerprint(timed.read.fingerprint)
     return timed
 
 
 def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
-    """Return the handler of a worker that reads pages as these options say.
+    """Return the handler of a worker that reads pages with these options.
 
-    The handler takes the messages that `request` makes. It keeps the last pages it has read, by
-    their bytes.
+    The handler takes the messages that `request` makes. It remembers the results for the last
+    pages, by their bytes.
     """
     options = Options.from_values(setup)
     page_reader = PageReader(options)
@@ -134,7 +135,7 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
 
 
 class _LastPages:
-    """Reads pages, and keeps what was read of the last ones, by their bytes."""
+    """Reads pages, and remembers the results for the last ones, by their bytes."""
 
     def __init__(self, options: Options, reader: PageReader) -> None:
         self._options = options
@@ -145,7 +146,7 @@ class _LastPages:
     def read(
         self, page: Page, key: Key, known: Known, *, with_text: bool
     ) -> tuple[msgspec.Raw, float]:
-        """Return what was read of a page, packed, and the seconds that it took."""
+        """Return the packed content of a page, and the seconds that reading it took."""
         begun = perf_counter()
         area = area_of(self._options.content, page.url)
         ignored = ignored_at(self._options.ignore_marks, page.url)
@@ -166,7 +167,7 @@ class _LastPages:
 
 
 def _brief_of(read: ReadPage) -> ReadPage:
-    """Return a page that was read as it crosses to the other process."""
+    """Return a page that was read, in the form in which it's sent to the other process."""
     marks = None if read.marks is None else brief(read.marks)
     main = read.main
     if main is not None:
@@ -175,7 +176,7 @@ def _brief_of(read: ReadPage) -> ReadPage:
 
 
 def comparison_of(answer: bytes) -> "Comparison":
-    """Return what a worker answered to "compare". Raises ValueError for nonsense."""
+    """Return what a worker answered to "compare". Raises ValueError for an invalid answer."""
     from crawldedup.index.explain import Comparison
 
     return from_plain(Comparison, msgspec.msgpack.decode(answer))

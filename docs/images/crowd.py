@@ -19,8 +19,8 @@ SIMILARITY, RECALL = 0.9, 0.98
 LOWEST = 0.76
 PAGES = {
     "One page resembles the new one": (0.87,),
-    "Pages of one template resemble it alike": (0.88, 0.87, 0.865, 0.85, 0.84, 0.83, 0.82),
-    "One stands out of the template": (0.94, 0.87, 0.86, 0.85, 0.84, 0.83, 0.82),
+    "Pages with one template resemble it equally": (0.88, 0.87, 0.865, 0.85, 0.84, 0.83, 0.82),
+    "One stands out from its template": (0.94, 0.87, 0.86, 0.85, 0.84, 0.83, 0.82),
 }
 GRID = np.arange(LOWEST - 0.02, 1.0, 0.001)
 
@@ -49,7 +49,7 @@ def draw(path: Path) -> None:
         chart.text(
             bar.threshold + 0.002,
             0.92,
-            f"accepted from {bar.threshold:.3f} on",
+            f"accepted at {bar.threshold:.3f} or more",
             va="top",
             fontsize=8.5,
         )
@@ -59,7 +59,7 @@ def draw(path: Path) -> None:
         chart.set_yticks([])
         chart.set_ylim(-1, 1)
     charts[-1].set_xlim(LOWEST, 1)
-    charts[-1].set_xlabel("estimated similarity of a remembered page (dot) with the new one")
+    charts[-1].set_xlabel("estimated similarity of a remembered page (dot) to the new one")
     save_figure(figure, path)
 
 

@@ -73,8 +73,8 @@ def draw_weights(axis: Any, weights: NDArray[np.float32], differing: NDArray[np.
     axis.set_ylim(low - 0.9, high)
     add_bits(axis, low - 0.5, weights >= 0)
     axis.set_title(
-        f"1  A page has {SEARCH_BITS} search bits. A bar is the weight of a bit: upwards the bit "
-        "is 1, downwards 0.\n"
+        f"1  A page has {SEARCH_BITS} search bits. A bar is the weight of a bit: if it "
+        "points up, the bit is 1.\n"
         f"    Bits with short bars flip easily. Orange: the {differing.sum()} bits that differ in "
         "an edited copy.",
         fontsize=9.5,
@@ -94,7 +94,7 @@ def draw_tables(axis: Any, search: int) -> None:
     parts = (
         (0, bucket, "bucket", BUCKET),
         (bucket, PREFIX, "range", RANGE),
-        (PREFIX, STORED_BITS, "not asked for", QUIET),
+        (PREFIX, STORED_BITS, "not searched", QUIET),
         (STORED_BITS, SEARCH_BITS, "not kept in the table", "white"),
     )
     for number, table in enumerate(TABLES):
@@ -113,9 +113,9 @@ def draw_tables(axis: Any, search: int) -> None:
     for first, end, words, _ in parts:
         axis.text((first + end - 1) / 2, 0.8, words, ha="center", va="center", fontsize=8.5)
     axis.set_title(
-        f"2  A table sorts all pages by these bits, in an order of its own. Of {PAGES:,} pages, a "
-        "probe reads\n"
-        f"    those with the same {PREFIX} leading bits: they lie in one bucket of the store, and "
+        f"2  Each table sorts all pages by these bits, in a different order. Of {PAGES:,} pages, "
+        "a probe reads\n"
+        f"    those with the same {PREFIX} leading bits. They are in one bucket of the store, and "
         "in one range of it.",
         fontsize=9.5,
         loc="left",
@@ -152,11 +152,11 @@ def draw_probes(
         )
         axis.text(PREFIX + 3 + 60 * probability, top, f"{probability:.3f}", va="center", fontsize=8)
         told = f"flips {' and '.join(names)}" if names else "flips none"
-        axis.text(49, top, f"{told}: meets the copy" if meets else told, va="center", fontsize=8)
+        axis.text(49, top, f"{told}: finds the copy" if meets else told, va="center", fontsize=8)
     axis.set_title(
-        "3  Probes flip bits, the likeliest first over both tables (probe 1 reads the page's own "
+        "3  Probes flip bits, most likely first, in both tables (probe 1 reads the page's own "
         "key, for exact\n"
-        f"    copies). The probability is that of a page of similarity {SIMILARITY:g}.",
+        f"    copies). The probability is for a page with similarity {SIMILARITY:g}.",
         fontsize=9.5,
         loc="left",
     )

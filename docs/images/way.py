@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 860, 604
 NUMERALS = {2: "two"}
-TITLE = "The way of a page from the response to the verdict"
+TITLE = "From a response to a verdict"
 STYLE = """
 text { fill: #1b1b1b; font: 14px sans-serif; text-anchor: middle }
 .note { fill: #4a4a4a; font-size: 12.5px }
@@ -73,7 +73,7 @@ BANDS = (
     (
         244,
         148,
-        ("3  Search, remember", "one atomic step of the", "store: what is new is", "remembered"),
+        ("3  Search, remember", "one atomic step of the", "store: new pages are", "remembered"),
     ),
     (406, 186, ("4  Act", "in Scrapy")),
 )
@@ -96,7 +96,7 @@ VERIFY = Box(
     146,
     305,
     68,
-    (f"{VERIFY_BITS} verify bits, with weights", "of runs of three words: they tell similarity"),
+    (f"{VERIFY_BITS} verify bits, with weights", "of runs of three words: they show similarity"),
     "judge",
 )
 PROBES = Box(
@@ -108,7 +108,7 @@ PROBES = Box(
         f"at most {PROBE_BUDGET} probes in {NUMERALS[len(TABLES)]} tables",
         "a table sorts all pages by their search bits,",
         "a probe reads the pages with the same first bits",
-        "but for some flips, the likeliest flips first",
+        "except for some flips, most likely ones first",
     ),
     "find",
 )
@@ -119,7 +119,7 @@ COMPARE = Box(
     96,
     (
         f"at most {MAX_CANDIDATES} pages compared",
-        f"{HOT_EFFORT * MAX_CANDIDATES} where texts of one template crowd",
+        f"{HOT_EFFORT * MAX_CANDIDATES} if many texts share a template",
         "near duplicate: most likely, the similarity",
         "reaches the threshold; exact: the same text",
     ),

@@ -47,7 +47,7 @@ def test_a_page_that_contradicts_a_rule_is_its_exception() -> None:
     seen = [*verdicts(known_site(60)), Seen(f"{WWW}/guides/7?sid=0a1b2c3d", "new")]
     (rule,) = (rule for rule in mine(pages_of(seen)) if rule.id == SID)
     assert rule.exceptions == {f"{WWW}/guides/7"}
-    assert rule.contrary == f"{WWW}/guides/7?sid=0a1b2c3d is no copy of {WWW}/guides/7"
+    assert rule.contrary == f"{WWW}/guides/7?sid=0a1b2c3d is not a copy of {WWW}/guides/7"
     assert (rule.support, rule.against) == (179, 2)
 
 

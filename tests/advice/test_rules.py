@@ -113,10 +113,13 @@ SOUND = {"kind": "query", "site": E, "find": "a", "folders": ["/"]}
         ([1], r"\$\[0\]"),
         ([SOUND, {**SOUND, "kind": "session-folder"}], r"query.*\$\[1\]\.kind"),
         ([{**SOUND, "site": "x" * 10_000}], r"\$\[0\]\.site"),
-        ([{**SOUND, "folders": []}], "rule 1 names no folders, or what its kind cannot replace"),
+        (
+            [{**SOUND, "folders": []}],
+            "rule 1 has no folders, or something that rules of its kind cannot replace",
+        ),
         (
             [{**SOUND, "kind": "host", "find": E, "replace": "https://other.com"}],
-            "what its kind cannot replace",
+            "rules of its kind cannot replace",
         ),
     ],
 )
@@ -212,7 +215,9 @@ def test_what_a_pattern_would_cost_is_told() -> None:
     ]
     mined = export(mine(pages_of(pages)), pages_of(pages), for_discarder)
     assert mined.rules == []
-    assert mined.left_out == {f"{E}: ?ref": f"it would cost 4 contents, such as {E}/p/x/y?ref=1"}
+    assert mined.left_out == {
+        f"{E}: ?ref": f"it would lose 4 pieces of content, such as {E}/p/x/y?ref=1"
+    }
 
 
 def test_the_few_pages_with_a_content_of_their_own_are_left_alone(tmp_path: Path) -> None:

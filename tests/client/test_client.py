@@ -186,5 +186,5 @@ def test_only_pages_that_were_not_decided_are_sent_again(answering: Any) -> None
 )
 def test_another_server_is_told_from_a_service(answering: Any, body: bytes) -> None:
     answering((200, body))
-    with pytest.raises(ServiceError, match="no problem of its own"):
+    with pytest.raises(ServiceError, match="without saying what is wrong"):
         Client().check("u", text="a")

@@ -54,7 +54,7 @@ def test_what_cannot_be_read_is_said(run: Run) -> None:
     )
     Path("other.jsonl").write_text('{"url": "https://e.com"}\n')
     said = run("advise other.jsonl")
-    assert (said.status, "is no journal of a crawl" in said.err) == (2, True)
+    assert (said.status, "is not the journal of a crawl" in said.err) == (2, True)
 
 
 def test_other_formats_say_what_they_leave_out(run: Run) -> None:

@@ -163,8 +163,8 @@ def test_of_a_large_body_as_much_is_read_as_is_taken(
             (length, b"", "Content-Length")
             for length in (b"4000", b"99999999999", b"1000", b"many", b"-1")
         ),
-        (b"", b"\x00\xffgarbage\n" * 9, "no record"),
-        (b"", b"WARC/1.0\r\nhead: without end\r\n", "no "),
+        (b"", b"\x00\xffgarbage\n" * 9, "not the beginning of a record"),
+        (b"", b"WARC/1.0\r\nhead: without end\r\n", "headers do not end"),
     ],
 )
 def test_a_broken_record_costs_that_record_or_the_rest(
@@ -230,10 +230,10 @@ CASES = [
     ),
     (b"".join(ZSTANDARD_PIECES)[:-90], (URLS[:4], ["the file is cut off"])),
     (b"lost\nbytes".join(ZSTANDARD_PIECES), (URLS, ["at byte "] * 5)),
-    (DICTIONARY + b"".join(ZSTANDARD_PIECES), ([], ["compressed with a dictionary"])),
+    (DICTIONARY + b"".join(ZSTANDARD_PIECES), ([], ["compressed with a custom dictionary"])),
     (b"lost\nbytes\x1f\x8b\n".join(PACKED_PIECES), (URLS, ["while decompressing"] * 5)),
     # Endless empty lines are no record.
-    (EMPTY_LINES + PACKED_PIECES[2], (URLS[:2], ["at byte 0: .* no record"])),
+    (EMPTY_LINES + PACKED_PIECES[2], (URLS[:2], ["at byte 0: .* not the beginning of a record"])),
     (
         PACKED_PIECES[0] + BROKEN * 1235 + PACKED_PIECES[5],
         (URLS[4:], ["no Content-Length"] * 10 + ["1,225 further records damaged"]),

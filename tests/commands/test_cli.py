@@ -77,8 +77,8 @@ def test_find_explain_and_info_tell_what_is_known_and_remember_nothing(pages: Ru
     assert why["threshold"] < candidate["similarity"] < 1
     said, detailed = pages("explain pages/b.html").out, pages("explain pages/b.html --detail").out
     assert f"  accepted   {uri('a')}\n             similarity 0." in said
-    assert re.search(r"  copies     from an estimated similarity of about 0\.\d+ on\n", said)
-    for numbers in ("met by probe ", "accepted up to a cost of "):
+    assert re.search(r"  copies     at an estimated similarity of 0\.\d+ or more\n", said)
+    for numbers in ("found by probe ", "accepted up to a cost of "):
         assert (numbers in said, numbers in detailed) == (False, True)
     pages("check pages/c.html")
     (info,) = pages("info --json").values
@@ -98,7 +98,7 @@ def test_compare_tells_how_alike_two_pages_are(pages: Run) -> None:
         r"would ",
         said,
     )
-    assert "  why         copies count from an estimate of about 0.8" in said
+    assert "  why         copies count at an estimate of about 0.8" in said
     assert "[-Three-] {+Four+}" in said
     assert "64 search bits" not in said
     assert "64 search bits" in pages("compare pages/a.html pages/b.html --detail").out
@@ -140,7 +140,7 @@ def test_a_page_that_names_the_other_one_is_explained(run: Run) -> None:
     for name, text in (("story", TEXT), ("print", HALF_ALIKE)):
         head = "<link rel=canonical href=https://news.example/story>"
         Path(f"{name}.html").write_text(f"<head>{head}</head><main>{html(text)}</main>")
-    reason = "the second page names the first one as its canonical page, so copies count from"
+    reason = "the second page names the first one as its canonical page, so copies count at"
     for urls in ("", "--urls https://news.example/story https://news.example/print"):
         assert reason in run(f"compare story.html print.html {urls}").out
     elsewhere = "--urls https://a.example/ https://b.example/"
@@ -186,7 +186,7 @@ def test_pages_are_forgotten_and_an_index_is_cleared(pages: Run) -> None:
     ("options", "setting"),
     [
         ("--extractor text", "extractor (CRAWLDEDUP_EXTRACTOR, --extractor) was 'text'"),
-        ("--content #story", "content (CRAWLDEDUP_CONTENT, --content) was given, and is not"),
+        ("--content #story", "content (CRAWLDEDUP_CONTENT, --content) was set, and is not set now"),
         ("--distinguish nothing", "distinguish (CRAWLDEDUP_DISTINGUISH, --distinguish) was 'n"),
     ],
 )

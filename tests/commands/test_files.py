@@ -228,7 +228,7 @@ def test_what_is_no_file_is_named(tmp_path: Path) -> None:
     assert "loop" in str(error)
     (note,) = notes
     assert note.endswith(
-        "folder: 3 not read, for they are no files: deep/lost\\x1b.html (link to nothing), more "
+        "folder: 3 not read, because they are not files: deep/lost\\x1b.html (link to nothing), more "
         "(link to a folder), queue.html (pipe)"
     )
     for number in range(20):
@@ -285,7 +285,7 @@ def test_a_source_without_a_page_is_status_1(
 def test_filter_keeps_what_holds_no_page_and_says_so(run: Run) -> None:
     Path("empty.json").write_text("[]")
     said = run("filter empty.json -o out.json")
-    assert (said.status, "empty.json holds no page" in said.err) == (1, True)
+    assert (said.status, "empty.json contains no page" in said.err) == (1, True)
     assert Path("out.json").read_text() == "[]\n"
 
 

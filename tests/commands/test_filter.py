@@ -145,7 +145,7 @@ def test_a_feed_with_other_columns_ends_the_run(
         )
     before = {*Path().iterdir()}
     said = run(f"filter a.{form} b.{form} -o out.{form}")
-    assert (said.status, "the columns are not those of the first file" in said.err) == (2, True)
+    assert (said.status, "the columns differ from those of the first file" in said.err) == (2, True)
     assert {*Path().iterdir()} == before
 
 
@@ -207,17 +207,17 @@ def test_what_an_index_knows_is_left_out(feed: Run, options: str) -> None:
     [
         (
             "feed.jsonl -o there.jsonl",
-            "there.jsonl is there already: name another file, or add --force",
+            "there.jsonl already exists: name another file, or add --force",
         ),
-        ("feed.jsonl -o link.jsonl --force", "link.jsonl is read, and cannot be written as well"),
-        ("feed.jsonl -o o.jsonl --dropped feed.jsonl --force", "feed.jsonl is read"),
+        ("feed.jsonl -o link.jsonl --force", "link.jsonl is also read, so it cannot be written"),
+        ("feed.jsonl -o o.jsonl --dropped feed.jsonl --force", "feed.jsonl is also read"),
         (
             "feed.jsonl -o o.jsonl --dropped pages.jsonl/../o.jsonl",
             "--output and --dropped both name",
         ),
         ("feed.jsonl -o - --json", "--json writes to standard output itself"),
-        ("feed.jsonl -o pages.jsonl --force", "pages.jsonl is there already, and is no file"),
-        ("feed.jsonl -o o.warc", "filter keeps the form"),
+        ("feed.jsonl -o pages.jsonl --force", "pages.jsonl already exists, and is not a file"),
+        ("feed.jsonl -o o.warc", "filter cannot change the format"),
         ("feed.jsonl -o o.jsonl --text-field txt", "none of the first 10 items is a page"),
         ("feed.jsonl -o o.jsonl --against memory://", "ends with the program"),
     ],

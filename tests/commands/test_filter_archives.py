@@ -128,9 +128,13 @@ def test_a_revisit_record_is_compressed_as_its_archive(run: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.warc.gz", gzip.compress(b"".join(CRAWL)), "`warcio recompress` parts them"),
-        ("a.warc", gzip.compress(b"".join(CRAWL)), "is packed as .gz, other than its name says"),
-        ("a.warc.zst", gzip.compress(CRAWL[0]), "is packed as .gz, other than its name says"),
+        ("a.warc.gz", gzip.compress(b"".join(CRAWL)), "`warcio recompress` separates them"),
+        (
+            "a.warc",
+            gzip.compress(b"".join(CRAWL)),
+            "is packed as .gz, which does not match its name",
+        ),
+        ("a.warc.zst", gzip.compress(CRAWL[0]), "is packed as .gz, which does not match its name"),
         ("a.warc", b"no archive\n" * 20, "cannot be read as a web archive"),
     ],
     ids=["together", "by another name", "otherwise", "no archive"],

@@ -214,7 +214,7 @@ def test_items_are_decided_anew_at_another_similarity_or_by_other_marks(
         ("--kept kept.jl", "--again and --kept go together"),
         ("--again 0.9 --kept kept.jl --text-field body", "--kept has no item that could be"),
         ("--again 90 --kept kept.jl", "--again is 90.0; it must be a number"),
-        ("--apart kept.jl", "kept.jl, line 1: this is no pair"),
+        ("--apart kept.jl", "kept.jl, line 1: this line is not like"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

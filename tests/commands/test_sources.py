@@ -84,11 +84,12 @@ def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: byte
     ]
     with pytest.raises(
         ConfigurationError,
-        match=r'the field "url" holds no text|none of the columns url, html, text',
+        match=r'the field "url" contains no text|none of the columns url, html, text',
     ):
         list(readable_sources([str(path)]))
     with pytest.raises(
-        ConfigurationError, match='no text in the field "html" or "text"; --html-field'
+        ConfigurationError,
+        match='no text in the field "html" or "text"; name others with --html-field',
     ):
         list(readable_sources([str(path)], fields=Fields("link")))
 
@@ -106,7 +107,7 @@ BROKEN = "1: this cannot be read, nor what follows: "
             "a.jl",
             f'{{\n{LINE}\n\n["b"]\n{LINE}',
             2,
-            ["line 1: this is not JSON", "line 4: this is no JSON object"],
+            ["line 1: this is not JSON", "line 4: this is not a JSON object"],
         ),
         (
             "a.json",
@@ -158,16 +159,21 @@ BROKEN = "1: this cannot be read, nor what follows: "
             "a.jl",
             '{"url": "a", "html": "<p>a", "text": "a"}',
             0,
-            ['line 1: the fields "html" and "text" both hold'],
+            ['line 1: the fields "html" and "text" both contain'],
         ),
         # Where nothing more can be read, the reading ends.
-        ("a.json", '{"url": 1}', 0, [f"item {BROKEN}it is no array"]),
+        ("a.json", '{"url": 1}', 0, [f"item {BROKEN}it is not an array"]),
         ("a.json", f"[{LINE}, ", 1, ["item 2: this cannot be read"]),
         ("a.csv", 'url,text\nx,"' + "y\n" * 200_000, 0, [f"item {BROKEN}field larger"]),
         ("a.parquet", "PAR1", 0, [f"row {BROKEN}"]),
-        ("a.xml", "<rss><channel/></rss>", 0, ["is no sitemap: it begins with <rss>"]),
-        ("a.xml", "", 0, ["is no sitemap: it is no XML|cannot be read as a sitemap"]),
-        ("a.xml", "no XML at all", 0, ["is no sitemap: it is no XML|cannot be read as a sitemap"]),
+        ("a.xml", "<rss><channel/></rss>", 0, ["is not a sitemap: it begins with <rss>"]),
+        ("a.xml", "", 0, ["is not a sitemap: it is not XML|cannot be read as a sitemap"]),
+        (
+            "a.xml",
+            "no XML at all",
+            0,
+            ["is not a sitemap: it is not XML|cannot be read as a sitemap"],
+        ),
         # A number that Python does not read stands in a field that nobody needs.
         ("a.jl", f'{{"url": "a", "text": "one", "id": {"7" * 5000}}}', 1, []),
         ("a.json", f'[{{"url": "a", "text": "one", "id": -{"7" * 5000}}}]', 1, []),
@@ -175,9 +181,9 @@ BROKEN = "1: this cannot be read, nor what follows: "
             "a.jl",
             f'{{"url": {"7" * 5000}, "text": "one"}}',
             0,
-            ['line 1: the field "url" holds no'],
+            ['line 1: the field "url" contains no'],
         ),
-        ("a.xml.gz", "\x1f\x8b\x08broken", 0, ["cannot be read as a sitemap|is no sitemap"]),
+        ("a.xml.gz", "\x1f\x8b\x08broken", 0, ["cannot be read as a sitemap|is not a sitemap"]),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -323,7 +329,10 @@ def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
         compression="zstd",
     )
     pages, (error,) = read(path)
-    assert (len(pages) < 200, "it holds more than 1,000 times the bytes of its file" in error) == (
+    assert (
+        len(pages) < 200,
+        "it expands to more than 1,000 times the size of its file" in error,
+    ) == (
         True,
         True,
     )
@@ -334,7 +343,7 @@ def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
 
 def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
     (tmp_path / "picture.png").touch()
-    assert ["holds no pages: no .html, " in error for error in read(tmp_path)[1]] == [True]
+    assert ["contains no pages: no .html, " in error for error in read(tmp_path)[1]] == [True]
 
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

@@ -84,7 +84,7 @@ def test_the_pages_of_a_wacz_are_those_of_its_archives(run: Run) -> None:
             "cannot be read as a WACZ",
         ),
         (lambda: Path("a.wacz").write_bytes(b"no archive" * 99), "cannot be read as a web archive"),
-        (lambda: overlapping("a.wacz"), "share bytes"),
+        (lambda: overlapping("a.wacz"), "overlap"),
         # The damaged bytes are those of the offset of the directory, and of a name.
         *((lambda at=at: damaged("a.wacz", at), "a.wacz cannot be read") for at in (-6, -5)),
         (lambda: unnamed("a.wacz"), "a.wacz cannot be read as a WACZ"),
@@ -149,4 +149,4 @@ def test_exact_copies_become_revisits_and_every_url_is_read(run: Run, suffix: st
 def test_revisits_are_for_archives_and_no_wacz_is_written(run: Run) -> None:
     Path("a.jl").write_text('{"url": "x", "text": "y"}\n')
     assert "--revisit is for web archives" in run("filter a.jl -o b.jl --revisit").err
-    assert "no WACZ can be written" in run(f"filter {wacz('c.wacz', WARCS)} -o d.wacz").err
+    assert "a WACZ cannot be written" in run(f"filter {wacz('c.wacz', WARCS)} -o d.wacz").err

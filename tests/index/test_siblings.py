@@ -192,7 +192,7 @@ class TestOptions:
         assert texts[1].is_duplicate is is_duplicate
 
     def test_the_old_name_of_the_default_is_answered_with_the_new_one(self) -> None:
-        with pytest.raises(ConfigurationError, match="'products'; it is called 'siblings' now"):
+        with pytest.raises(ConfigurationError, match="'products', which is called 'siblings' now"):
             Deduplicator(distinguish="products")
         with pytest.raises(ConfigurationError, match="siblings"):
             Deduplicator(distinguish="prices")

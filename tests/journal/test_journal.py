@@ -189,5 +189,5 @@ def test_what_has_no_header_is_no_journal(tmp_path: Path) -> None:
     for line in NO_HEADERS:
         (tmp_path / "a.jsonl").write_text(line)
         assert crawls(tmp_path) == [], line[:50]
-        with pytest.raises(ConfigurationError, match="is no journal of a crawl"):
+        with pytest.raises(ConfigurationError, match="is not the journal of a crawl"):
             crawls(tmp_path / "a.jsonl")

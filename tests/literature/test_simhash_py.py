@@ -197,7 +197,7 @@ def test_any_collection_will_do(kind: Callable[[list[int]], Iterable[int]]) -> N
         (lambda: find_all([1, 1 << 32], 4, 3, bits=32), "more than 32 bits"),
         (lambda: compute([1], bits=128), "bits is 128"),
         (lambda: shingle(["a"], 0), "a shingle of 0 tokens"),
-        (lambda: Table(1, [0xFF, 0xF]), "no masks that cover every bit once"),
+        (lambda: Table(1, [0xFF, 0xF]), "not masks that cover every bit once"),
         (lambda: Table(2, [0xF0, 0x0F]), "there must be more blocks"),
         (lambda: Corpus(10, 9, first_bytes=range(8)), "a shard needs 8"),
     ],

@@ -110,11 +110,15 @@ def test_what_a_power_cut_has_torn_is_read_again(
 @pytest.mark.parametrize(
     ("change", "task", "message"),
     [
-        (None, {"similarity": 0.8}, "begun with other similarity"),
+        (None, {"similarity": 0.8}, "started with different similarity"),
         (lambda path: (path / "scan.json").write_bytes(b"short"), TASK, "damaged"),
-        (lambda path: (path / "scan.json").unlink(), TASK, "something else"),
+        (lambda path: (path / "scan.json").unlink(), TASK, "something other than a scan"),
         *(
-            (lambda path, change=change: forge(path / "000000.part", change), TASK, "by no scan")
+            (
+                lambda path, change=change: forge(path / "000000.part", change),
+                TASK,
+                "not written by a scan",
+            )
             for change in (
                 lambda step, columns: ["\x1b[31m", columns],
                 lambda step, columns: [step, [{}]],
@@ -152,7 +156,7 @@ def forge(part: Path, change: Callable[[Any, Any], object]) -> None:
 def test_a_folder_at_work_is_refused(tmp_path: Path) -> None:
     with (
         opened_folder(tmp_path, TASK),
-        pytest.raises(ConfigurationError, match="another scan is at work"),
+        pytest.raises(ConfigurationError, match="another scan is running"),
     ):
         added(tmp_path)
 

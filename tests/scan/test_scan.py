@@ -154,7 +154,7 @@ def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(run: Run) -> None:
     assert not Path("out.jsonl").exists()
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False)
     assert (
-        (done.returncode, b"going on after" in done.stderr)
+        (done.returncode, b"continuing after" in done.stderr)
         == (undisturbed.status, True)
         == (1, True)
     )
@@ -192,10 +192,10 @@ def test_the_options_decide_which_copies_are_kept(
     ("arguments", "message"),
     [
         ("--output out.xls", "name that ends with"),
-        ("--output pages.jl --force", "is read"),
+        ("--output pages.jl --force", "is also read"),
         ("--output there.csv", "--force"),
         ("pages --output pages/out.html", "a folder that is read"),
-        ("--work there.csv", "is no folder"),
+        ("--work there.csv", "is not a folder"),
     ],
 )
 def test_wrong_arguments_are_told_before_the_work(run: Run, arguments: str, message: str) -> None:
@@ -226,7 +226,7 @@ def test_a_full_disk_is_told_and_what_was_read_stays(run: Run) -> None:
     failed = subprocess.run(
         ["bash", "-c", limited], env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
-    assert (failed.returncode, "same command goes on" in failed.stderr) == (2, True)
+    assert (failed.returncode, "run the same command again" in failed.stderr) == (2, True)
     assert not Path("out.jsonl").exists()
     assert run(f"{line} -o out.jsonl").values == expected
     assert Path("out.jsonl").read_bytes() == Path("expected.jsonl").read_bytes()
@@ -243,7 +243,7 @@ def test_a_folder_that_has_changed_is_refused(run: Run, change: str) -> None:
             "<p>Something else.</p>"
         )
     said = run("scan pages --work work")
-    assert (said.status, "begun with other files" in said.err) == (2, True)
+    assert (said.status, "started with different files" in said.err) == (2, True)
 
 
 def test_what_was_read_until_ctrl_c_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,6 +254,6 @@ def test_what_was_read_until_ctrl_c_is_told(run: Run, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr("crawldedup.scan.run.find_duplicates", interrupted)
         said = run(line)
-    assert (said.status, "goes on from out.csv.scan" in said.err) == (130, True)
+    assert (said.status, "continue from out.csv.scan" in said.err) == (130, True)
     said = run(line)
-    assert (said.status, "going on after" in said.err) == (0, True)
+    assert (said.status, "continuing after" in said.err) == (0, True)

@@ -237,7 +237,7 @@ def index(site: Site, tmp_path: Path) -> str:
     [
         # The add-on adds the pipeline, which refuses them, too.
         ("CRAWLDEDUP_SIMILARITY = 9", "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5"),
-        (STORE, "was begun with other settings"),
+        (STORE, "was made with different settings"),
     ],
 )
 def test_a_crawl_that_cannot_start_ends_with_1_and_one_line(

@@ -309,7 +309,7 @@ def test_every_response_is_in_the_journal(everything: Site, crawl: Crawler, tmp_
     assert end["stats"]["downloader/response_count"] == len(lines) == len(pages) + 1
     (warning,) = result.errors
     assert "the report was not written: " in warning
-    assert "is there already, and is no file" in warning
+    assert "already exists, and is not a file" in warning
 
 
 HOME = {"url": "/", "meta": {"is_start_request": True}}

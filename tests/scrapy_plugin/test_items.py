@@ -219,7 +219,7 @@ Checked = attrs.make_class("Checked", {"dedup_kind": SHORT}, on_setattr=attrs.se
 )
 def test_an_item_that_refuses_its_verdict_is_explained(item: object, error: str) -> None:
     said = (
-        rf"{type(item).__name__} does not take its verdict .{error}.*; declare the fields "
+        rf"{type(item).__name__} does not accept its verdict .{error}.*; declare the fields "
         r"dedup_kind"
     )
     with pytest.raises(ConfigurationError, match=said):
@@ -327,7 +327,7 @@ def test_an_item_that_has_no_room_for_its_verdict_passes_and_is_said_once(
     with Crawl("mark") as crawl:
         assert [crawl.item(item), crawl.item(item)] == [item, item]
     assert (crawl.counts["checked"], crawl.counts["error/mark"]) == (2, 2)
-    assert caplog.text.count("does not take its verdict") == 1
+    assert caplog.text.count("does not accept its verdict") == 1
     assert "\x1b" not in caplog.text
 
 

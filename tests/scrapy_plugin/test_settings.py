@@ -112,7 +112,7 @@ def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, given: object
         ({"CRAWLDEDUP_REPORT": "report.pdf"}, "CRAWLDEDUP_REPORT.*must end with one of .html"),
         (
             {"CRAWLDEDUP_RULES": "r.json", "CRAWLDEDUP_KEEP_PER_CLUSTER": 2},
-            "CRAWLDEDUP_KEEP_PER_CLUSTER wants some",
+            "CRAWLDEDUP_KEEP_PER_CLUSTER asks for some",
         ),
     ],
 )

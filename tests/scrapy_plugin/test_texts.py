@@ -136,7 +136,7 @@ def test_every_kind_of_item_takes_its_text(make: Any) -> None:
 def test_a_wrong_part_or_field_is_explained() -> None:
     with pytest.raises(ConfigurationError, match="there is no 'title' to write; there are text, n"):
         add_text({}, None, {"title": "title"})
-    with pytest.raises(ConfigurationError, match=r"Item does not take its text .KeyError.*text"):
+    with pytest.raises(ConfigurationError, match=r"Item does not accept its text .KeyError.*text"):
         add_text(scrapy.Item(), None)
 
 

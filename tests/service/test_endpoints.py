@@ -115,9 +115,9 @@ def test_figures_and_health_are_told(service: Service) -> None:
     total, count = (
         shown[f'request_seconds_{end}{{endpoint="/v1/check"}}'] for end in ("sum", "count")
     )
-    assert dict(console.summary())["From first bytes to the answer."]["/v1/check"] == pytest.approx(
-        total / count
-    )
+    assert dict(console.summary())["Seconds from the first bytes of a request to its answer."][
+        "/v1/check"
+    ] == pytest.approx(total / count)
 
 
 def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

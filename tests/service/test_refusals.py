@@ -294,7 +294,7 @@ PROBLEM = "application/problem+json"
         (
             {"url": "u", "fingerprint": {**FINGERPRINT, "search_weights": NAN}},
             400,
-            "no Fingerprint",
+            "cannot be a Fingerprint",
         ),
         ({"url": "u", "html": "<p>" * 300_000}, 422, "tags"),
     ],
@@ -358,7 +358,7 @@ def test_a_wrong_page_is_refused_with_what_to_change(
             "position 31 ",
         ),
         ("/v1/check?url=a", "text/plain; charset=euc-kr", b"abc\xff", 400, "0xff at position 3 "),
-        ("/v1/nothing", JSON, b"{}", 404, "there is no such path: /openapi.json"),
+        ("/v1/nothing", JSON, b"{}", 404, "this path does not exist: /openapi.json"),
         ("/v1/info", JSON, b"{}", 405, "/v1/info takes another method: GET or HEAD"),
         ("/v1/check", JSON, b"{}", 415, "gzip, zstd"),
     ],
@@ -429,7 +429,7 @@ def test_a_body_of_two_lengths_is_refused(service: Service, names: tuple[str, st
     [
         (["--host", "0.0.0.0"], "CRAWLDEDUP_TOKEN"),
         (["--workers", "2", "--store", "memory://"], "--workers"),
-        (["--token-file", "empty"], "holds no token"),
+        (["--token-file", "empty"], "contains no token"),
         (["--token-file", "short"], "16 or more"),
         (["--host", "192.0.2.1", "--token-file", "long"], "cannot listen on 192.0.2.1"),
         (["--token-file", "nowhere"], "the tokens in nowhere cannot be read"),

@@ -208,7 +208,7 @@ def test_rows_that_come_in_another_order_are_noticed(spark: SparkSession, tmp_pa
     file.write_text("\n".join(lines), "utf-8")
     result = deduplicate(spark.read.schema(SCHEMA).json(str(file)), text="text")
     file.write_text("\n".join(reversed(lines)), "utf-8")
-    with pytest.raises(PySparkException, match="the pages came in another order"):
+    with pytest.raises(PySparkException, match="the pages came in a different order"):
         result.collect()
 
 

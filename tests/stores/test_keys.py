@@ -45,7 +45,7 @@ def test_the_library_may_give_a_key(shared_backend: Backend) -> None:
                 repr(SECRET)[2:20] not in repr(shown) for shown in (dedup, dedup.options, dedup.key)
             )
     for wrong, name in ((0, "/key.0'"), (5, f"/key.{Key((5).to_bytes(16, 'big')).id:016x}'")):
-        with pytest.raises(ProfileMismatchError, match=f"leave `key` out.*{name}") as caught:
+        with pytest.raises(ProfileMismatchError, match=f"leave out `key`.*{name}") as caught:
             Deduplicator(shared_backend.url, key=wrong).open()
         assert SECRET.hex() not in str(caught.value)
     with Deduplicator(shared_backend.url, namespace="none", key=0) as dedup:

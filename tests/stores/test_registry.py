@@ -226,7 +226,7 @@ class TestStoresOfOtherPackages:
         [
             ("toy_store:Missing", "cannot be loaded from 'toy_store:Missing' of toystore: Attrib"),
             ("no_such_module:Toy", "cannot be loaded from 'no_such_module:Toy' of toystore: Modul"),
-            ("toy_store:a_function", "it must be a class that follows"),
+            ("toy_store:a_function", "it must be a class that implements"),
             ("toy_store:Unfinished", "Unfinished from .* of toystore, lacks open_read_only, heart"),
             ("toy_store:Misnamed", r"has the schemes \('game',\); 'toy' must be one of them"),
         ],

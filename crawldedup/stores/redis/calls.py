@@ -47,7 +47,7 @@ class CommandRequest:
 
 
 class ScriptRequest:
-    """A script, and the arguments that it finds in its ARGV."""
+    """A script, and its arguments in ARGV."""
 
     def __init__(self, name: ScriptName, *arguments: Argument) -> None:
         self._name: ScriptName = name
@@ -99,7 +99,7 @@ class ForeignIndexError(Exception):
 
 
 def is_lost(reply: Any) -> bool:
-    """Return whether a script replied that its index is not there, though we had joined it."""
+    """Return whether a script replied that its index is missing, although we had joined it."""
     return bool(reply == [b"lost"])
 
 

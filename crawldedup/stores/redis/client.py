@@ -101,8 +101,8 @@ def read_url(url: str) -> Target:
         problem = f"{_in_words(error)}; "
     raise ConfigurationError(
         f"the store URL {shown_url(url)[:_LONGEST_SHOWN]!r} is not valid: {problem}write "
-        f"{scheme}://user:password@{form.example}, with the signs / ? # @ : , of a password "
-        "percent-encoded, and options that redis-py has for it"
+        f"{scheme}://user:password@{form.example}, with the characters / ? # @ : , of a password "
+        "percent-encoded, and with options that redis-py has for it"
     )
 
 
@@ -261,7 +261,9 @@ class _Sentinels(Sentinel):
     def discover_master(self, service_name: str) -> tuple[str, int]:
         with contextlib.suppress(MasterNotFoundError):
             return super().discover_master(service_name)  # type: ignore[no-any-return, no-untyped-call]
-        raise MasterNotFoundError(f"no sentinel that answers names a master of {service_name!r}")
+        raise MasterNotFoundError(
+            f"none of the sentinels that answer has a master named {service_name!r}"
+        )
 
 
 class _Cluster(RedisCluster):

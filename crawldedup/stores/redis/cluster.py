@@ -1,9 +1,9 @@
 """The shared store on a Redis Cluster.
 
-An index lies behind several prefixes, each in one hash slot, so that its sites or spiders are
-spread over the masters. All pages of one site, or of one spider, lie behind one prefix, and so does
-a whole index of the scope global. So a check is still a single script call, with the same
-guarantees as on one server.
+An index has several prefixes, each in one hash slot, so that its sites or spiders are spread over
+the masters. All pages of one site, or of one spider, have the same prefix, and so does a whole
+index with the scope global. So a check is still a single script call, with the same guarantees as
+on one server.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from crawldedup.stores.redis.store import RedisStore
 PREFIXES: Final = 16
 """The number of prefixes of an index."""
 FAILOVER_SECONDS: Final = 5.0
-"""How long to wait for a replica to take the place of a dead master."""
+"""How long to wait for a replica to replace a dead master."""
 _PAUSE_SECONDS: Final = 0.1
 
 _log = logging.getLogger(__name__)
@@ -37,8 +37,7 @@ _log = logging.getLogger(__name__)
 class ClusterConnection(Connection):
     """A connection to the masters of a cluster.
 
-    While a replica takes the place of a dead master, or a slot moves, calls are repeated for some
-    seconds.
+    While a replica replaces a dead master, or a slot moves, calls are repeated for a few seconds.
     """
 
     @cached_property
@@ -93,7 +92,8 @@ class RedisClusterStore(RedisStore):
         if not self._has_warned and any(query.shard_key is None for query in queries):
             self._has_warned = True
             _log.warning(
-                "%s: an index of the scope global lies on one server; site and spider spread it",
+                "%s: an index with the scope global is on one server; the scopes site and spider "
+                "spread it",
                 self._url,
             )
         return super().check(queries)
@@ -103,7 +103,7 @@ class RedisClusterStore(RedisStore):
 def prefixes(namespace: str) -> tuple[str, ...]:
     """Return a prefix in each sixteenth of the hash slots.
 
-    Redis derives the slot of a key from what the braces hold.
+    Redis derives the slot of a key from the text in the braces.
     """
     by_part: dict[int, str] = {}
     for number in count():

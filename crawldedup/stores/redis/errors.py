@@ -49,13 +49,13 @@ _TRANSIENT_CODES: Final = (
     r"|access a non local key"
 )
 _NOT_OURS: Final = (
-    "has a key in the namespace {!r} with what crawldedup did not write there; remove that key if "
-    "nobody needs it, or use another namespace or database"
+    "has a key in the namespace {!r} that crawldedup did not write; remove that key if nobody "
+    "needs it, or use another namespace or database"
 )
 
 
 class Translation(NamedTuple):
-    """Which errors of the client become which error of ours."""
+    """Which errors of the client become which of our errors."""
 
     kinds: type[Exception] | tuple[type[Exception], ...]
     pattern: str  # found in the client's message
@@ -73,7 +73,10 @@ _TRANSLATIONS: Final = (
         redis.AuthenticationError, "", ConfigurationError, "refuses the user or the password"
     ),
     Translation(
-        exceptions.NoPermissionError, "", ConfigurationError, "does not let this user work"
+        exceptions.NoPermissionError,
+        "",
+        ConfigurationError,
+        ("does not give this user enough permissions"),
     ),
     Translation(
         MasterNotFoundError,
@@ -109,7 +112,7 @@ _TRANSLATIONS: Final = (
         BAD_REPLIES,
         "",
         StoreError,
-        "does not answer as Redis does; look at what is at that address, or in front of it",
+        "does not answer like Redis; check what is at that address, or in front of it",
     ),
     # This one comes before the error codes because a key's name may look like one.
     Translation(

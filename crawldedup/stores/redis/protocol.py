@@ -130,7 +130,7 @@ def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
     Args:
         packed: The fields that the server wrote, and a body as `pack_body` returns it.
         layout: The layout of the index, which says how long a signature is.
-        text: The text that is kept of the page.
+        text: The stored text of the page.
 
     Raises:
         ValueError: If `packed` is too short to be a record, or has marks that are none.
@@ -347,7 +347,7 @@ def unpack_answer(reply: bytes, layout: Layout) -> Answer:
 def crawler_of(reply: bytes) -> int:
     """Return the number of the crawler that the record in a reply of `check.lua` belongs to.
 
-    It has delivered the page, or has it pending.
+    It has delivered the page, or still has it pending.
     """
     return _RecordHead(*_RECORD_HEAD.unpack_from(reply, _ANSWER.size)).crawler
 

@@ -100,7 +100,7 @@ class RedisStore:
     def _try(self, calls: Sequence[Call]) -> list[Any]:
         """Return the replies to calls in their order, with errors in place of missing replies.
 
-        If the server has lost the index, it is begun again.
+        If the server has lost the index, a new one is started.
         """
         replies = self._connection.send(calls)
         lost = [place for place, reply in enumerate(replies) if is_lost(reply)]
@@ -157,7 +157,7 @@ class RedisStore:
             try:
                 return self._join(wanted)
             except ForeignIndexError:
-                # In the meantime, somebody else has begun the index with another key.
+                # In the meantime, somebody else has started the index with another key.
                 self._look()
                 return self._join(wanted)
 
@@ -407,9 +407,9 @@ class RedisStore:
             self.open()
 
     def _remove_epochs(self, epochs: Mapping[str, int]) -> None:
-        """Remove the keys behind each prefix that are of its epoch or of an earlier one.
+        """Remove the keys of each prefix that belong to its epoch or an earlier one.
 
-        Other crawlers may have begun later epochs, whose keys stay.
+        Other crawlers may have started later epochs, whose keys stay.
         """
         pattern = f"crawldedup:{{{self.layout.namespace}[/}}]*"
         for server in self._connection.servers():
@@ -437,9 +437,7 @@ class RedisStore:
         silent = parts - len(self._connection.reachable)
         warnings: tuple[str, ...] = ()
         if silent:
-            warnings = (
-                f"of {parts} parts, {silent} do not answer, and their pages are not counted",
-            )
+            warnings = (f"{silent} of {parts} parts do not answer, so their pages are not counted",)
         return contract.StoreInfo(
             pages=pages,
             bytes=pages * BYTES_A_PAGE,

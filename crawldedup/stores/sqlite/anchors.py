@@ -13,7 +13,7 @@ _NUMBERS: Final = "(SELECT value FROM json_each(?))"
 
 
 class _CoveredPage(NamedTuple):
-    """A page that holds anchors.
+    """A page with anchors.
 
     `before` counts the anchors of all pages that were added before this one, so that the total is
     known without counting. `anchors` is the text of a list, ready for `_NUMBERS`.
@@ -42,7 +42,7 @@ class Anchors:
         self._pages = f"covered_{index.number}"
 
     def holders(self, query: AnchorQuery, *, add: bool) -> Holders:
-        """Return which pages hold the anchors of a page, and add the page if `add` is True."""
+        """Return which pages have the anchors of a page, and add the page if `add` is True."""
         oldest = 0
         if query.ttl_seconds is not None:
             oldest = self._now - query.ttl_seconds
@@ -90,7 +90,7 @@ class Anchors:
     def _add(
         self, query: AnchorQuery, known: _CoveredPage | None, places: dict[int, dict[int, int]]
     ) -> None:
-        """Add a page, or bring it up to date. Anchors that too many others hold are left out."""
+        """Add a page, or update it. Anchors that too many other pages have are left out."""
         if known is not None:
             self._remove(known)
             number, added_at, before = known.number, known.added_at, known.before
@@ -120,7 +120,9 @@ class Anchors:
         self._db.execute(f"INSERT INTO {self._pages} ({_COLUMNS}) VALUES ({_PARAMETERS})", page)
 
     def _retire(self, query: AnchorQuery, oldest: int) -> None:
-        """Remove a few of the oldest pages that have expired, or hold more anchors than allowed."""
+        """Remove a few of the oldest pages that have expired or exceed the allowed number of
+        anchors.
+        """
         newest = self._newest()
         total = 0
         if newest is not None:
@@ -154,7 +156,7 @@ class Anchors:
 
 
 def _earlier_holders(places: dict[int, int], known: _CoveredPage | None) -> tuple[int, ...] | None:
-    """Return the pages that held an anchor before a page did, or None if too many hold it."""
+    """Return the pages that had an anchor before this page, or None if too many have it."""
     if len(places) >= MOST_HOLDERS:
         return None
     if known is None or known.number not in places:

@@ -73,7 +73,7 @@ class EarlierQuery(NamedTuple):
 
 
 class ExactHits(NamedTuple):
-    """What the file has under an exact key: the numbers of the pages that were added last."""
+    """The numbers of the pages that were added last under an exact key."""
 
     table: int  # which of the `ExactKeys` it is
     key: int
@@ -81,7 +81,7 @@ class ExactHits(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """What a query of a batch is compared with.
+    """The pages that a query of a batch is compared with.
 
     `pages` and `earlier` were found by search keys, and what `exact_hits` has besides is in
     `others`.
@@ -121,7 +121,7 @@ class _TableRanges(NamedTuple):
 
 
 class _Keys(NamedTuple):
-    """Keys that lie in ranges, and whose they are."""
+    """Keys that are in ranges, and the pages that they belong to."""
 
     ranges: Ints  # positions in `_Ranges`
     keys: Ints
@@ -259,7 +259,7 @@ def compared(query: Query, pages: Sequence[PageRow]) -> list[Candidate]:
 
 
 def _pages_in_ranges(index: SqliteIndex, query: Query) -> list[int]:
-    """Return the numbers of the pages to compare a query with, as far as search keys find them."""
+    """Return the numbers of the pages to compare a query with, as found by search keys."""
     own_keys = _signed([query.keys])
     ranges = _ranges_of([query], [0])
     keys = _keys_in_file(index, ranges, limit=query.max_keys_per_side)

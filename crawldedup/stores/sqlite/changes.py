@@ -1,4 +1,4 @@
-"""What a batch changes in an index, before it is written to the file."""
+"""The changes of a batch to an index, before they are written to the file."""
 
 from collections.abc import Collection, Iterable
 
@@ -59,7 +59,7 @@ class Changes:
         """Return a page that was loaded or added.
 
         Raises:
-            KeyError: It was not, which means that the file is damaged.
+            KeyError: It wasn't, which means that the file is damaged.
         """
         return self._pages[number]
 
@@ -186,7 +186,7 @@ class Changes:
         self._rows.add(page.number)
 
     def _file(self, page: PageRow) -> None:
-        """Note under which exact keys a page is to be found from now on."""
+        """Note under which exact keys a page can be found from now on."""
         self._refiled.add(page.number)
         keys = page.exact_keys
         self._unfiled[page.number] = keys
@@ -201,7 +201,7 @@ class Changes:
         self._forget_filing(page)
 
     def _forget_filing(self, page: PageRow) -> None:
-        """Note that a page is not to be found under its exact keys any more."""
+        """Note that a page can no longer be found under its exact keys."""
         self._refiled.add(page.number)
         self._unfiled.pop(page.number, None)
         for pages, key in zip(self._refiled_under, page.exact_keys, strict=True):
@@ -214,7 +214,7 @@ class Changes:
         self._query_of_page[number] = place
 
     def _forget_text_of(self, number: int) -> None:
-        """Note that a page has neither the text of the file nor that of an earlier query now."""
+        """Note that a page no longer has the text in the file, nor that of an earlier query."""
         self._outdated.add(number)
         place = self._query_of_page.pop(number, None)
         if place is not None:

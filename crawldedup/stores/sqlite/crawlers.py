@@ -1,4 +1,4 @@
-"""The crawlers at work on an index, and the pages that they have yet to deliver."""
+"""The crawlers that are running on an index, and the pages that they have yet to deliver."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from crawldedup.stores.sqlite.pages import SIGN
 
 
 class Crawlers:
-    """What one crawler knows of the others during a transaction, and what it notes for them.
+    """What one crawler knows about the others during a transaction, and what it notes for them.
 
     Whether another crawler is at work is looked up once per transaction.
     """
@@ -23,14 +23,14 @@ class Crawlers:
 
     @property
     def own_number(self) -> int:
-        """The number of the crawler that this session is."""
+        """The number of this session's crawler."""
         return self._session.number
 
     def join(self) -> CrawlSession:
         """Join the crawl.
 
         Returns:
-            The session, with the number and the process that it may have lacked.
+            The session, with a number and a process if it had none.
         """
         (last,) = self._db.execute(
             "SELECT crawlers FROM indexes WHERE number = ?", (self._index,)
@@ -98,7 +98,7 @@ class Crawlers:
         )
 
     def note_pending(self, pending: Mapping[int, bool]) -> None:
-        """Note by their URL keys which pages are pending now, and which are not any more."""
+        """Note by URL key which pages are pending now, and which no longer are."""
         delivered = []
         undelivered = []
         for url_key, is_pending in pending.items():

@@ -32,7 +32,7 @@ from crawldedup.verdict import Kind
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What came of comparing a page with its candidates."""
+    """The result of comparing a page with its candidates."""
 
     compared: int  # how many candidates there were
     accepted: list[PageRow]  # nearest first
@@ -41,7 +41,7 @@ class _Comparison:
     expired: list[int]  # numbers of candidates that were too old
 
     def is_better(self, record: Record) -> bool:
-        """Return whether a page has a better rank than all that are accepted."""
+        """Return whether a page has a better rank than all accepted pages."""
         return all(page.rank > record.rank for page in self.accepted)
 
 
@@ -78,7 +78,7 @@ class BatchDecision:
         return answers
 
     def _look_ahead(self) -> None:
-        """Search for all pages of the batch but the revisits."""
+        """Search for all pages of the batch except for the revisits."""
         places = [
             place for place, query in enumerate(self._queries) if self._visited(query) is None
         ]
@@ -110,7 +110,7 @@ class BatchDecision:
         return None if self._crawlers.is_at_work(page.crawler) else page
 
     def _revisit(self, place: int, page: PageRow) -> Answer:
-        """Note that a page was seen again, and its new text or marks if it has some.
+        """Note that a page was seen again, with its new text or marks if they have changed.
 
         Its URL, age and copies stay.
         """
@@ -177,7 +177,9 @@ class BatchDecision:
         return [] if query.has_new_text(page.record()) else [page.number]
 
     def _leading_abandoned(self, accepted: Iterable[PageRow]) -> list[PageRow]:
-        """Return the abandoned pages that are nearer than any other: they hold nobody back."""
+        """Return the abandoned pages that are nearer than any other page. They don't make a page a
+        copy.
+        """
         abandoned = []
         for page in accepted:
             if not self._crawlers.is_abandoned(page.url_key, page.crawler):
@@ -201,7 +203,7 @@ class BatchDecision:
         )
 
     def _replace(self, place: int, comparison: _Comparison) -> Answer:
-        """Put a page in the place of the nearest one, whose copies it takes over."""
+        """Replace the nearest page with a page, which takes over its copies."""
         query = self._queries[place]
         nearest = comparison.accepted[0]
         self._free(query, comparison, is_added=True)
@@ -279,7 +281,7 @@ class BatchDecision:
             self._evict(query.retention.max_pages)
 
     def _remove_undelivered(self, pages: Iterable[PageRow]) -> None:
-        """Remove pages whose place another takes, so that nobody has to deliver them any more."""
+        """Remove pages that are replaced, so that they no longer have to be delivered."""
         for page in pages:
             self._changes.remove(page)
             self._changes.note_pending(page.url_key, is_pending=False)
@@ -287,7 +289,7 @@ class BatchDecision:
     def _free(self, query: Query, comparison: _Comparison, *, is_added: bool) -> None:
         """Remove candidates that have expired, and an earlier page with the URL.
 
-        The latter is removed if the query's page is added, or if it has expired, too.
+        The latter is removed if the query's page is added, or if it has expired.
         """
         numbers = sorted(comparison.expired)
         page = self._changes.page_with_url(query.record.url_key)

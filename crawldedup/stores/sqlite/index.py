@@ -41,7 +41,7 @@ _PARAMETERS: Final = ", ".join(f":{column}" for column in PageRow.COLUMNS)
 
 
 class StoredSignature(NamedTuple):
-    """The columns that tell how much a page resembles another one, and whether it has expired."""
+    """The columns that say how much a page resembles another one, and whether it has expired."""
 
     number: int
     signature: bytes
@@ -117,7 +117,7 @@ class SqliteIndex:
 
     @property
     def pages(self) -> int:
-        """How many pages the index holds."""
+        """The number of pages in the index."""
         return self.newest - self.freed
 
     def next_number(self) -> int:
@@ -139,7 +139,7 @@ class SqliteIndex:
         return self._select(sql, (_list(numbers),))
 
     def pages_after(self, number: int, limit: int) -> list[PageRow]:
-        """Return the pages with the next higher numbers, in their order."""
+        """Return the pages with the next higher numbers, in order."""
         sql = f"SELECT {_COLUMNS} FROM {self._pages} WHERE number > ? ORDER BY number LIMIT ?"
         return self._select(sql, (number, limit))
 
@@ -154,7 +154,7 @@ class SqliteIndex:
         return self._select(sql, (_list(url_key - SIGN for url_key in url_keys),))
 
     def signatures_of(self, numbers: Iterable[int]) -> list[StoredSignature]:
-        """Return what is compared of the pages with these numbers.
+        """Return the compared columns of the pages with these numbers.
 
         Most pages are read only to be refused, so the other columns are left alone.
         """

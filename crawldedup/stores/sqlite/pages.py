@@ -57,8 +57,7 @@ class PageRow:
     def from_row(cls, row: sqlite3.Row) -> Self:
         """Return the page in a row of the table.
 
-        Raises TypeError or ValueError for a value that is not what belongs there: the file may be
-        damaged.
+        Raises TypeError or ValueError for an invalid value, because the file may be damaged.
         """
         if len(memoryview(row["signature"])) != _SIGNATURE_BYTES:
             raise ValueError("a signature has another length")
@@ -138,7 +137,7 @@ class PageRow:
     def record(self, packed_text: bytes = b"") -> Record:
         """Return the page as the contract's record, with this text.
 
-        Raises ValueError for marks that are none: the file may be damaged.
+        Raises ValueError for invalid marks, because the file may be damaged.
         """
         unpacked(self.marks)
         return Record(

@@ -26,11 +26,11 @@ class Rejected(NamedTuple):
 
 
 class Resemblance:
-    """What a query makes of its candidates, by the numbers of their pages.
+    """The candidates of a query in groups, by the numbers of their pages.
 
     Attributes:
         accepted: The pages that the query accepts, nearest first.
-        siblings: The siblings that it would accept if they were none, nearest first.
+        siblings: The siblings that it would accept if they weren't siblings, nearest first.
     """
 
     def __init__(self, query: Query, candidates: Sequence[Candidate], marks_of: MarksOf) -> None:
@@ -79,7 +79,7 @@ class Resemblance:
     def _with_known_copies(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Return the candidates, with those as equal whose texts need not resemble the page's.
 
-        These are certain views of the page, and what took the place of a page with its text.
+        These are certain views of the page, and pages that replaced a page with its text.
         """
         record = self._query.record
         own = unpacked(record.marks)
@@ -120,12 +120,14 @@ class Resemblance:
         return costs
 
     def _conflict_with(self, candidate: Candidate) -> Conflict:
-        """Return what tells a candidate from the page. Far ones are not compared."""
+        """Return what tells a candidate apart from the page. Far candidates aren't compared."""
         if not self._query.record.marks or candidate.cost > self._bounds.reach:
             return Conflict.NONE
         return self._query.conflict_with(self._marks_of(candidate))
 
 
 def _nearness(candidate: Candidate) -> tuple[int, int]:
-    """Return what puts candidates in order: the nearest come first, and of equals the earlier."""
+    """Return the sort key for candidates: the nearest come first, and among equals the
+    earlier one.
+    """
     return candidate.cost, candidate.number

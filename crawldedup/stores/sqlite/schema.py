@@ -108,7 +108,7 @@ def path_of(url: str) -> str:
     if scheme.lower() == "memory":
         if rest:
             raise errors.ConfigurationError(
-                f"the store URL {shown_url(url)!r} is not valid: memory:// takes nothing behind it"
+                f"the store URL {shown_url(url)!r} is not valid: nothing can follow memory://"
             )
         return IN_MEMORY
     path = unquote(rest).removeprefix("/")
@@ -169,7 +169,7 @@ def _claim(db: sqlite3.Connection, path: str) -> None:
                 remedy = "crawl again"
             raise errors.ForeignStoreError(
                 f"{path} was written by {age} version of crawldedup (layout {version}; this one "
-                f"knows {_VERSION} alone) and stays as it is; {remedy}, or choose another path"
+                f"only knows {_VERSION}) and stays as it is; {remedy}, or choose another path"
             )
         if objects or application:
             raise errors.ForeignStoreError(
@@ -266,7 +266,7 @@ def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> IndexEntry
 def clear_index(db: sqlite3.Connection, namespace: str) -> None:
     """Drop the tables and the profile of an index.
 
-    The index keeps its number, because crawlers at work continue with it.
+    The index keeps its number, because running crawlers continue with it.
     """
     row = db.execute("SELECT number FROM indexes WHERE namespace = ?", (namespace,)).fetchone()
     if row is None:

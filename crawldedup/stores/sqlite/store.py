@@ -1,7 +1,6 @@
 """The embedded stores: one in a SQLite file, for the processes of one machine, and one in memory.
 
-Each method is one transaction, which `SqliteStore._locked` begins. How pages are decided about is
-in `decide.py`.
+Each method is one transaction, which `SqliteStore._locked` begins. `decide.py` decides about pages.
 """
 
 import contextlib
@@ -215,7 +214,7 @@ class SqliteStore:
 
         Raises:
             StoreUnavailableError: The store is not open.
-            KeyMismatchError: The index was begun again with another key, or a query was made with
+            KeyMismatchError: The index was started again with another key, or a query was made with
                 another key.
         """
         with self._lock, schema.errors_of(self._path):
@@ -260,7 +259,7 @@ class SqliteStore:
                 self._find_index(db)
 
     def _exists(self) -> bool:
-        """Return True for a file that is not empty: no other holds an index."""
+        """Return True if the file isn't empty, because an empty file has no index."""
         if self._db is not None:
             return True
         path = Path(self._path)
@@ -294,7 +293,7 @@ class SqliteStore:
     def _leave_parent(self) -> None:
         """Give up the connection after a fork.
 
-        SQLite would take the parent's locks for those of this process, and pages would get lost.
+        SQLite would mistake the parent's locks for locks of this process, and pages would get lost.
         """
         if self._db is None or self._path == schema.IN_MEMORY:
             return

@@ -104,7 +104,7 @@ class TestPrefixes:
             statuses(store, asked[:20])
             statuses(store, asked[20:])
         (warning,) = caplog.messages
-        assert warning.startswith(f"{cluster.url}: an index of the scope global lies on one server")
+        assert warning.startswith(f"{cluster.url}: an index with the scope global is on one server")
         assert sum(len(master.client.keys("*:r:*")) for master in cluster.masters) == 1
         assert_known(store, asked)
 

@@ -286,7 +286,7 @@ class TestSentinels:
         ping(f"{url}hush")
         for wrong in (f"{url}wr0ng", sentinels.url.replace("/crawl", "/crwal")):
             with pytest.raises(
-                StoreUnavailableError, match="no sentinel that answers names a master"
+                StoreUnavailableError, match="none of the sentinels that answer has a master"
             ) as caught:
                 open_store(wrong)
             assert "wr0ng" not in "".join(traceback.format_exception(caught.value))

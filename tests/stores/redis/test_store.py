@@ -532,7 +532,7 @@ class TestForeignKeys:
         before = redis_contents(client)
         for call in (store.open, store.clear, store.heartbeat, lambda: check(store, 1)):
             with pytest.raises(
-                StoreError, match=f"what crawldedup did not write there.*{META}"
+                StoreError, match=f"that crawldedup did not write.*{META}"
             ) as caught:
                 call()
             assert type(caught.value) is StoreError
@@ -632,7 +632,7 @@ def test_a_crawler_takes_no_number_that_is_none(
 
     monkeypatch.setattr("crawldedup.stores.redis.connection.exchange", lie)
     store = RedisStore(redis_server.url, LAYOUT)
-    with pytest.raises(StoreError, match="does not answer as Redis does"):
+    with pytest.raises(StoreError, match="does not answer like Redis"):
         store.open()
     store.close()
 
@@ -657,5 +657,5 @@ def test_what_is_no_answer_is_an_error_of_the_store(form: str) -> None:
             for use in uses if is_plain else uses[:1]:
                 with pytest.raises((StoreError, ConfigurationError)) as caught:
                     use()
-                assert "does not answer as Redis does" in str(caught.value) or not is_plain
+                assert "does not answer like Redis" in str(caught.value) or not is_plain
         server.shutdown()
