@@ -88,6 +88,7 @@ def pattern(line: str) -> str:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", ["first-crawl", "fleet"])
 def test_the_tutorial_does_what_it_prints(reader: Reader, name: str) -> None:
     ran, output = 0, ""
