@@ -58,3 +58,10 @@ TEASER = "<p>The ferry leaves at dawn, and nobody waits for those who are late.<
 )
 def test_a_listing_is_what_it_leads_to(body: str, targets: tuple[str, ...] | None) -> None:
     assert targets_of(body) == targets
+
+
+def test_labels_behind_thousands_of_others_are_not_read() -> None:
+    """Each takes a pattern, and a hostile page has a hundred thousand of them."""
+    others = ["Note: one", "Note: two"] * 2_500
+    assert values_of("Size: L", *others) == {"label size": "L"}
+    assert values_of(*others, "Size: L") == {}
