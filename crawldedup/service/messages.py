@@ -262,26 +262,28 @@ def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> 
             value["text"] = text_of(body, label)
     except ValidationError as error:
         raise _refused(error) from None
-    except UnicodeDecodeError as error:
-        problem = _place_of(error, body)
-        raise ConfigurationError(f"the body is not {content_type[:80]}: {problem}") from None
     except (ValueError, LookupError, RecursionError) as error:
-        hint = _BROKEN_JSON if media_type == JSON else ""
-        raise ConfigurationError(f"the body is not {content_type[:80]}: {error}{hint}") from None
+        problem = _problem_with(body, error, is_json=media_type == JSON)
+        raise ConfigurationError(f"the body is not {content_type[:80]}: {problem}") from None
     return converted(value, kind)
 
 
-def _place_of(error: UnicodeDecodeError, body: bytes) -> str:
-    """Return where a body is not in its encoding. The decoder of JSON counts from the beginning of
-    each string.
+def _problem_with(body: bytes, error: Exception, *, is_json: bool) -> str:
+    """Return what is wrong with a body, and where, if it isn't in its encoding.
+
+    The decoder of JSON counts from the beginning of each string, or doesn't count.
     """
     placed = error
-    try:
-        body.decode(error.encoding)
-    except UnicodeDecodeError as in_body:
-        placed = in_body
-    byte = placed.object[placed.start]
-    return f"the byte {byte:#04x} at position {placed.start:,} is no {placed.encoding}"
+    encoding = "utf-8" if is_json else getattr(error, "encoding", "")
+    if encoding:
+        try:
+            body.decode(encoding)
+        except UnicodeDecodeError as in_body:
+            placed = in_body
+    if isinstance(placed, UnicodeDecodeError):
+        byte = placed.object[placed.start]
+        return f"the byte {byte:#04x} at position {placed.start:,} is no {placed.encoding}"
+    return f"{error}{_BROKEN_JSON if is_json else ''}"
 
 
 def converted(value: Any, kind: type[T]) -> T:

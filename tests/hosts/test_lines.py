@@ -532,7 +532,7 @@ def test_the_asynchronous_form_learns_and_keeps_such_pages_too() -> None:
 
 def test_a_wrong_option_is_refused() -> None:
     with pytest.raises(
-        ConfigurationError, match="volatile is 'no'; it must be True or False or 'known'"
+        ConfigurationError, match="volatile is 'no'; it must be True, False or 'known'"
     ):
         Deduplicator(volatile="no")
 

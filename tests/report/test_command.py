@@ -97,7 +97,7 @@ def test_a_file_is_written_in_the_format_of_its_name(
         (["nowhere"], "there is no file or folder 'nowhere'"),
         (
             ["--crawl", "\x1b[2J"],
-            r"there is no crawl '\x1b[2J' in .scrapy/crawldedup; there are: news-2, news-1",
+            r"there is no crawl '\x1b[2J' in .scrapy/crawldedup; there are only: news-2, news-1",
         ),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_host_that_is_never_met_is_named_at_the_end(crawl: Crawler) -> None:
     with Site({"/a": article(1), "/b": article(2)}) as site:
         result = crawl(site, ["/a", "/b"], CRAWLDEDUP_IGNORE_MARKS=ignored)
     (warning,) = result.errors
-    assert "CRAWLDEDUP_IGNORE_MARKS names '127.0.0.7', and no page of this host" in warning
+    assert "CRAWLDEDUP_IGNORE_MARKS names '127.0.0.7', but no page of this host" in warning
     assert "did you mean '127.0.0.1'?" in warning
 
 
