@@ -71,7 +71,6 @@ from crawldedup.scrapy_plugin.responses import is_start, page_of, reason_to_skip
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.shells import ShellWarnings
 from crawldedup.scrapy_plugin.signals import say
-from crawldedup.scrapy_plugin.slots import DownloadSlots
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.unmet_hosts import UnmetHosts
 from crawldedup.scrapy_plugin.wall_checks import WallCheck, WallGuard
@@ -118,7 +117,6 @@ class DedupMiddleware:
         self._began = time.time()
         self._reloads = Reloads(options.reloads)
         self._copies = Copies(options.prefer, options.trusted_sites)
-        self._slots = DownloadSlots(crawler)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
         self.journal = CrawlJournal(crawler, options)
@@ -241,8 +239,7 @@ class DedupMiddleware:
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             prepare = self._preparer_for(request, response, policy)
-            with self._slots.lent(len(response.body)):
-                judged = await self._dedup.judge(page, prepare, with_text=bool(policy.text))
+            judged = await self._dedup.judge(page, prepare, with_text=bool(policy.text))
             if judged.verdict.changed and policy.revisit == "drop":
                 judged = await self._as_copy(page, judged)
             outcome = self._outcome_of(request, page, judged.verdict, policy)
