@@ -81,15 +81,13 @@ def crawl_settings() -> dict[str, Option]:
 def default_workers(extractor: str) -> int:
     """Return one process less than there are cores, at most 4.
 
-    For extractors that keep up with Scrapy, return two, or one on a single core. The second one
-    continues while the first is busy with a long page.
+    For extractors that keep up with Scrapy, return one. With two, pages are read in another order
+    than they come, and more of them before the crawl has learned what changes on a site.
     """
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    if extractor in ("blocks", "text"):
-        return min(2, cores)
-    return max(1, min(4, cores - 1))
+    return 1 if extractor in ("blocks", "text") else max(1, min(4, cores - 1))
 
 
 def _value(settings: BaseSettings, name: str, declared: Option) -> Any:

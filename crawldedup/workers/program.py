@@ -35,8 +35,6 @@ _KEPT_BYTES: Final = 300 << 20
 # Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in
 # C code.
 _GRACE_SECONDS: Final = 10
-# There is one parent and several workers, which must not keep it waiting if there are few cores.
-_NICE: Final = 5
 # A parent that is busy for the time of many pages can only send as much as there is room for.
 _AHEAD_BYTES: Final = 1 << 20
 
@@ -95,7 +93,6 @@ def main(name: str) -> None:
     because the parent dies.
     """
     connected = _inherited_socket()
-    os.nice(_NICE)
     inbox = BufferedReader(socket.SocketIO(connected, "r"), _AHEAD_BYTES)
     # The parent decides when this process ends; signals to a whole group are not meant for it.
     for number in (signal.SIGINT, signal.SIGTERM):
