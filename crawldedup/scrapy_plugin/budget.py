@@ -146,6 +146,6 @@ class BudgetMiddleware:
 def places_of(url: str) -> tuple[str, str]:
     """Return the pattern of a URL, and that of all that begins as it does."""
     pattern = pattern_of(url)
-    path, _, _ = pattern.partition("?")
-    host, first, *_ = [*path.split("/"), "", ""]
-    return pattern, f"{host}/{first}/…"
+    scheme, _, rest = pattern.partition("?")[0].partition("://")
+    host, first, *_ = [*rest.split("/"), ""]
+    return pattern, f"{scheme}://{host}/{first}/…"

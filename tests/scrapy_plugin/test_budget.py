@@ -10,7 +10,7 @@ import pytest
 from scrapy import Request
 from scrapy import signals as scrapy_signals
 
-from crawldedup.scrapy_plugin.budget import BudgetMiddleware, OverBudgetError
+from crawldedup.scrapy_plugin.budget import BudgetMiddleware, OverBudgetError, places_of
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.fakes import FakeCrawler
@@ -224,6 +224,19 @@ def test_a_resumed_crawl_knows_what_the_first_run_has_skipped(tmp_path: Path) ->
             second.process_request(request)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("url", "places"),
+    [
+        ("http://e.com/calendar/2024/1?view=list", ("calendar/*/*?view", "calendar/…")),
+        ("http://e.com/lamps?size=1&color=2", ("lamps?color&size", "lamps/…")),
+        ("http://e.com/news/", ("news/", "news/…")),
+        ("http://e.com", ("", "/…")),
+    ],
+)
+def test_patterns_read_like_urls(url: str, places: tuple[str, str]) -> None:
+    assert places_of(url) == tuple(f"http://e.com/{place}" for place in places)
 
 
 @pytest.mark.parametrize("values", [{"method": "POST"}, {"meta": {"is_start_request": True}}])
