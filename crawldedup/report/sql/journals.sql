@@ -80,7 +80,8 @@ WITH parts AS (
         rejected_similarity: 'DOUBLE', rejected_by: 'VARCHAR', apart: 'VARCHAR', changed_by: 'VARCHAR',
         t: 'DOUBLE', known: 'BIGINT', index_bytes: 'BIGINT', skipped: 'VARCHAR', rule: 'VARCHAR', wall: 'VARCHAR',
         share: 'DOUBLE', "window": 'BIGINT', "end": 'VARCHAR', stats: 'JSON', crawldedup_journal: 'INTEGER',
-        withdrawn: 'JSON', volatile: 'VARCHAR', ended: 'VARCHAR', pages: 'BIGINT'
+        withdrawn: 'JSON', volatile: 'VARCHAR', ended: 'VARCHAR', pages: 'BIGINT',
+        asked: 'VARCHAR'
     })
 ), paths AS (
     SELECT *, left(regexp_extract(substr(url, length(origin) + 1), '^[^?#]*'), 300) AS path FROM parts
