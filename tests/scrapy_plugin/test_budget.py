@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,47 @@ def test_a_trap_that_never_ends_takes_a_tenth_of_the_fetches_at_most(
     assert {path for path in fetched if path in pages} == pages.keys()
     assert len(trapped) <= 0.1 * len(fetched)
     assert result.counts["budget/ended"] >= 1
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("trap", ["empty months", "soft 404s"])
+def test_a_trap_ends_on_the_second_day_too(trap: str, crawl: Crawler, tmp_path: Path) -> None:
+    first, answer = TRAPS[trap]
+    pages = stories([first])
+    store = f"sqlite:///{tmp_path}/seen.sqlite"
+    with Site(pages) as site:
+        site.pages = Trapped(site.pages, answer)
+        for _ in range(2):
+            site.asked.clear()
+            result = crawl(site, ["/list/0"], **OPTIONS, CRAWLDEDUP_STORE=store)
+            assert result.report["stats"]["finish_reason"] == "finished"
+            fetched = list(site.asked.elements())
+    trapped = [path for path in fetched if path.partition("?")[0] not in pages]
+    assert pages.keys() <= set(fetched)
+    # The crawl of the first day has kept pages of the trap.
+    assert len(trapped) <= 0.15 * len(fetched)
+
+
+def test_known_pages_keep_the_pattern_that_leads_to_them_alive() -> None:
+    """A chain of lists that are hardly apart leads to stories that an earlier crawl has met."""
+    middleware = BudgetMiddleware(FakeCrawler(), 10, None)  # type: ignore[arg-type]
+    lists = "http://e.com/list/{}"
+
+    def meet(number: int, story: str) -> None:
+        sibling = Verdict(Kind.NEW, lists.format(number), rejected="http://e.com/list/0")
+        sibling = replace(sibling, rejected_by="links")
+        middleware.page_judged(Request(sibling.url), sibling)
+        request = Request(story, headers={"Referer": sibling.url})
+        middleware.page_judged(request, Verdict(Kind.REVISIT, story, story))
+
+    for number in range(40):
+        meet(number, f"http://e.com/story/{number}")
+        middleware.process_request(Request(lists.format(number + 1)))
+    # A page that was met already is no sign of life.
+    for number in range(40, 60):
+        meet(number, "http://e.com/story/0")
+    with pytest.raises(OverBudgetError):
+        middleware.process_request(Request(lists.format(60)))
 
 
 class LateLink(dict[str, Answer]):
