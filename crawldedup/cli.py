@@ -308,7 +308,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with one line instead of the usage, which is long."""
         word = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (\S+)", message)
-        names = (*_COMMANDS, *(flag_of(each.name) for each in options_of()))
+        names = [*_COMMANDS, *(flag_of(each.name) for each in options_of())]
+        if message.startswith("argument -"):
+            # The value of an option is none of these.
+            names = re.findall(r"[\w-]+", message.partition("(choose from")[2])
         hint = did_you_mean(word[1] or word[2], names) if word else ""
         shown = without_passwords(message)
         self.exit(2, f"crawldedup: {shown}{hint} (see {self.prog} --help)\n")

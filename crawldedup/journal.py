@@ -21,7 +21,7 @@ import msgspec
 
 from crawldedup.checks import namespace, refused
 from crawldedup.errors import ConfigurationError
-from crawldedup.text import printable
+from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind
 
 __all__ = ["CrawlSummary", "crawls", "journals"]
@@ -256,7 +256,8 @@ def find_before(source: str | Path, later: list[Journal], moment: float) -> list
         if crawl[0].started <= moment:
             return crawl
     raise ConfigurationError(
-        f"there are {len(of_crawls)} more crawls of the spider {printable(spider)!r} in "
+        f"there {'is' if len(of_crawls) == 1 else 'are'} "
+        f"{pluralize(len(of_crawls), 'other crawl')} of the spider {printable(spider)!r} in "
         f"{printable(str(source))}, and none that began by then"
     )
 

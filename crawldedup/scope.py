@@ -90,6 +90,9 @@ _SHARED_HOSTS: Final = frozenset(
         "zhihu.com",
     )
 )
+TOLD_APART: Final = "a person has told them apart (the option `apart`)"
+"""Why two pages are not compared that a person has told apart."""
+
 _TOLD_APART: Final = "told apart from all pages: "
 _ALLOWED: Final = (
     'names of parameters, or a dictionary (JSON) such as {"shop.example": ["color"], "*": ["img"]}'
@@ -375,5 +378,5 @@ def kept_apart(
 def named_difference(first: Sequence[str], second: Sequence[str]) -> str:
     """Return in words how the results of `kept_apart` differ for two pages."""
     if any(text.startswith(_TOLD_APART) for text in (*first, *second)):
-        return "a person has told them apart (the option `apart`)"
+        return TOLD_APART
     return f"{', '.join(first) or 'no parameter'} and {', '.join(second) or 'no parameter'}"

@@ -246,12 +246,22 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
         # The output pipe was closed (`| head`), so the rest of the buffer has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (CrawlDedupError, OSError, UnicodeError) as error:
+    except OSError as error:
+        output.error(_reason_of(error))
+        return 2
+    except (CrawlDedupError, UnicodeError) as error:
         output.error(error)
         return 2
     except KeyboardInterrupt:
         return 130
     return output.status
+
+
+def _reason_of(error: OSError) -> str:
+    """Return what failed, without the number that the system has for it."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}"
 
 
 def safe_message(message: object) -> str:

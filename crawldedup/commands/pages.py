@@ -23,7 +23,7 @@ from crawldedup.page import Page
 from crawldedup.passwords import shown_url
 from crawldedup.reading.extract import BUILT_IN_EXTRACTORS
 from crawldedup.reading.omissions import in_words
-from crawldedup.scope import site_of
+from crawldedup.scope import TOLD_APART, site_of
 from crawldedup.stores.profiles import ProfileParts
 from crawldedup.stores.registry import require_index
 from crawldedup.text import pluralize, printable
@@ -343,6 +343,8 @@ def _comparison_in_words(
 def _reason_of(comparison: Comparison, where: str) -> str:
     """Return why a crawl would drop the second page or keep it."""
     candidate = comparison.candidate
+    if comparison.apart == TOLD_APART:
+        return TOLD_APART
     if comparison.apart is not None and (candidate.accepted or candidate.match.exact):
         return "they read alike, but their marks say that their content is different"
     if candidate.match.exact:

@@ -5,26 +5,31 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from crawldedup.apart import Pair, lines_of, read_pairs
 from crawldedup.aside import Aside, items_in
 from crawldedup.commands.command import (
+    PROFILE_OPTIONS,
     STANDARD,
     Output,
     check_target,
+    flag_of,
     make_deduplicator,
     target_file,
 )
 from crawldedup.commands.feeds import Fields, page_of
 from crawldedup.commands.sources import readable_sources
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.options import check_similarity
+from crawldedup.options import check_similarity, options_of
 from crawldedup.page import Page
 from crawldedup.patterns import check_patterns, matches
 from crawldedup.scope import site_of
 from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind
+
+_COMPARING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
+_OTHER_FORMATS: Final = {".csv", ".tsv", ".xml", ".parquet", ".xlsx", ".html"}
 
 
 def restore(given: Namespace, output: Output) -> None:
@@ -37,8 +42,12 @@ def restore(given: Namespace, output: Output) -> None:
     wanted = _Wanted(given)
     paths = [Path(name) for name in given.files]
     target = Path(given.output)
+    _check_files(paths)
     if given.output != STANDARD:
+        _check_name(target)
         check_target(target, paths, force=given.force)
+    if _decides_again(given):
+        _check_fields(paths, given)
     told_apart = _ToldApart(given.apart) if given.apart else None
     read, restored, unreadable = 0, 0, 0
     with ExitStack() as stack:
@@ -63,12 +72,57 @@ def restore(given: Namespace, output: Output) -> None:
         values = {"output": given.output, "restored": restored, "set_aside": read}
         output.show(values, f"{words} into {printable(given.output)}")
     if unreadable:
-        output.unreadable(f"{pluralize(unreadable, 'part')} cannot be read and were left out")
+        were = "was" if unreadable == 1 else "were"
+        output.unreadable(f"{pluralize(unreadable, 'part')} cannot be read and {were} left out")
+
+
+def _check_files(paths: list[Path]) -> None:
+    """Check that each file has items that were set aside, unless it is empty.
+
+    Raises ConfigurationError, and OSError if a file cannot be read.
+    """
+    for path in paths:
+        if path.is_dir() or (path.stat().st_size and not any(items_in(path))):
+            raise ConfigurationError(
+                f"{printable(str(path))} has no items that were set aside; name the file that "
+                "CRAWLDEDUP_SET_ASIDE named, packed as it is"
+            )
+
+
+def _check_name(target: Path) -> None:
+    """Raise ConfigurationError for the name of a file that is no file of JSON lines."""
+    suffixes = {suffix.lower() for suffix in target.suffixes[-2:]}
+    if wrong := sorted(suffixes & _OTHER_FORMATS):
+        raise ConfigurationError(
+            f"--output is {printable(str(target))!r}, but items are written as JSON lines and not "
+            f"as {wrong[0]}; name a file such as restored.jl"
+        )
+
+
+def _check_fields(paths: list[Path], given: Namespace) -> None:
+    """Raise ConfigurationError for items with HTML and a text, if nobody says which of them is
+    compared.
+    """
+    if given.html_field or given.text_field:
+        return
+    for aside in _items_of(paths):
+        if aside is not None and all(aside.item.get(name) for name in ("html", "text")):
+            raise ConfigurationError(
+                'the fields "html" and "text" of the items both contain a text; choose one with '
+                "--html-field or --text-field, such as --html-field html"
+            )
 
 
 def _decides_again(given: Namespace) -> bool:
     """Return whether items are compared anew. Raises ConfigurationError without what that takes."""
     if given.again is None and given.kept is None:
+        defaults = {option.name: option.default for option in options_of()}
+        for name in ("recall", *_COMPARING):
+            if getattr(given, name) != defaults[name]:
+                raise ConfigurationError(
+                    f"{flag_of(name)} says how items are compared anew, so it needs --again and "
+                    "--kept"
+                )
         return False
     if given.again is None or given.kept is None:
         raise ConfigurationError(
@@ -177,6 +231,11 @@ class _Wanted:
         self._site = site_of(f"//{given.site}") if given.site else None
         if given.site and not self._site:
             raise ConfigurationError(f"--site is {given.site!r}; it must be a site")
+        if self._similarity and not all(0 <= number <= 1 for number in self._similarity):
+            raise ConfigurationError(
+                "--similarity takes two numbers from 0 to 1, such as 0.9 0.95, and not "
+                f"{self._similarity[0]:g} {self._similarity[1]:g}"
+            )
         if self._similarity and self._similarity[0] > self._similarity[1]:
             raise ConfigurationError("--similarity takes the least one first, and then the most")
         self._patterns = check_patterns("--pattern", given.pattern) if given.pattern else ()

@@ -6,7 +6,7 @@ in twenty at first, and fewer later, so that a place without an end takes few. A
 all that was skipped, as soon as a page there says something of its own, or a page that it leads to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
@@ -22,6 +22,7 @@ MOST_SKIPPED: Final = 50_000
 
 _CHECKS_BEFORE_FEWER: Final = 10
 _MOST_PLACES: Final = 10_000
+_MOST_MET: Final = 100_000
 _FEWEST: Final = 1 << 30
 _CROWD: Final = "crowd"  # what kept a page apart if several pages are as near as its original
 
@@ -49,7 +50,7 @@ class EndedPlace(Generic[Request]):
 
 
 def is_barren(verdict: Verdict, *, repeats_but_for_date: bool) -> bool | None:
-    """Return whether a page brought nothing new; None for a known page, which says nothing.
+    """Return whether a page brought nothing new; None for a known page that is as it was.
 
     Args:
         verdict: The verdict on the page.
@@ -69,6 +70,7 @@ class Budget(Generic[Request]):
         # How many of the last pages brought nothing new.
         self._barren: dict[str, int] = {}
         self._ended: dict[str, EndedPlace[Request]] = {}
+        self._met: dict[int, None] = {}
         self._number_skipped = 0
 
     def step(self, names: Sequence[str], request: Request) -> Step:
@@ -113,6 +115,28 @@ class Budget(Generic[Request]):
             return None
         self._number_skipped -= len(place.skipped)
         return place.skipped
+
+    def note_known(self, url: str, names: Iterable[str]) -> None:
+        """Note that a page is as an earlier crawl has delivered it, so that these places go on.
+
+        Places that have ended stay so: an earlier crawl may have kept pages of a trap. A page that
+        this crawl has met says nothing, because all pages of a trap may lead to it.
+        """
+        if not self._meet(url):
+            return
+        for name in names:
+            self._barren.pop(name, None)
+
+    def note_met(self, url: str) -> None:
+        """Note that the crawl has met a page."""
+        self._meet(url)
+
+    def _meet(self, url: str) -> bool:
+        """Return whether a page is met for the first time, as far as is known."""
+        page = hash(url)
+        is_first = page not in self._met
+        put_last(self._met, page, None, _MOST_MET)
+        return is_first
 
     def take_over(self, name: str, request: Request) -> None:
         """Take over a request that was skipped before the crawl was paused."""

@@ -92,30 +92,79 @@ def changes(given: Namespace, output: Output) -> None:
                 f"{', '.join(_SUFFIXES)}"
             )
         check_target(given.output, [each.path for each in (*earlier, *later)], force=given.force)
+    _check_order(earlier, later)
     by_text = have_one_index(earlier, later)
     with output.shares() as progress, Database(progress) as database:
         left_out = database.load(earlier, FORMER)
         known_then = database.row("index")["known_after"]
+        is_whole = not database.rows("unfinished")
+        _check_apart(earlier, database)
         database.rows("make_contents")
         left_out += database.load(later, CURRENT)
+        _check_apart(later, database)
         is_next = by_text and known_then == database.row("index")["known_before"]
         for name in ("make_contents", "make_answers"):
             database.rows(name)
         database.rows("make_moves", by_text=by_text)
-        database.rows("make_changes_since", by_text=by_text, is_next=is_next)
+        database.rows("make_changes_since", by_text=by_text, is_next=is_next, is_whole=is_whole)
         counts = {row["change"]: row["pages"] for row in database.rows("count_changes")}
         totals = {state: counts.get(state, 0) for state in STATES}
         examples = database.rows("first_changes", most=max(given.most, 0))
         if given.output is not None:
             _write(database, _Compared(earlier, later, by_text, totals), given)
     output.show({"changes": totals, "pages": examples}, *_lines_of(totals, examples, given.output))
-    if not by_text:
+    _warn(_Warned(earlier[0].crawl, by_text, is_whole, left_out), output)
+
+
+class _Warned(NamedTuple):
+    """What keeps a comparison from being complete."""
+
+    earlier: str  #: The name of the earlier crawl.
+    by_text: bool  #: Whether texts could be compared.
+    is_whole: bool  #: Whether the earlier crawl has ended.
+    left_out: int  #: How many lines cannot be read.
+
+
+def _warn(warned: _Warned, output: Output) -> None:
+    """Say what the comparison lacks."""
+    if not warned.by_text:
         output.error(
             "the crawls had no common index, so texts cannot be compared: CRAWLDEDUP_STORE gives "
             "them one"
         )
-    if left_out:
-        output.unreadable(f"{pluralize(left_out, 'line')} cannot be read and were left out")
+    if not warned.is_whole:
+        output.error(
+            f"the earlier crawl {printable(warned.earlier)!r} is unfinished, because its journal "
+            "has no end: pages that only the index knew by then are unknown"
+        )
+    if warned.left_out:
+        were = "was" if warned.left_out == 1 else "were"
+        output.unreadable(
+            f"{pluralize(warned.left_out, 'line')} cannot be read and {were} left out"
+        )
+
+
+def _check_order(earlier: Sequence[Journal], later: Sequence[Journal]) -> None:
+    """Raise ConfigurationError for one crawl that is given twice, and for crawls in the wrong
+    order.
+    """
+    names = [printable(journals[0].crawl) for journals in (earlier, later)]
+    if {journal.path for journal in earlier} & {journal.path for journal in later}:
+        raise ConfigurationError(f"EARLIER and LATER are the same crawl, {names[0]!r}")
+    if later[0].started < earlier[0].started:
+        raise ConfigurationError(
+            f"EARLIER, {names[0]!r}, began after LATER, {names[1]!r}: swap them"
+        )
+
+
+def _check_apart(journals: Sequence[Journal], database: "Database") -> None:
+    """Raise ConfigurationError for a file with the journals of several crawls."""
+    for row in database.rows("joined"):
+        path = printable(str(journals[row["process"]].path))
+        raise ConfigurationError(
+            f"{path} has the journals of {row['crawls']} crawls, and times count from the first: "
+            "put each journal into a file of its own"
+        )
 
 
 class _Compared(NamedTuple):

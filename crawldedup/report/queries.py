@@ -54,6 +54,7 @@ _ROWS: Final = (
     "walls",
     "times",
     "savings",
+    "over_budget",
     "ended",
 )
 _ADVISED: Final = (

@@ -266,18 +266,35 @@ def headline(report: Mapping[str, Any]) -> str:
         f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are "
         f"duplicates{share}{known}."
     )
-    savings = report["savings"]
-    rules = [
-        f"{row['downloads']:,} by the rule {shown(row['rule'])}" for row in savings[:_MOST_RULES]
+    return words + _skipped_in_words(report)
+
+
+def _skipped_in_words(report: Mapping[str, Any]) -> str:
+    """Return which requests were not made, in sentences that begin with a space."""
+    words = ""
+    if rules := report["savings"]:
+        counts = _most_of(rules, "rule")
+        words += f" {_total(rules):,} downloads of copies were skipped: {counts}."
+    # Nobody knows whether they lead to copies.
+    if patterns := report["over_budget"]:
+        requests = pluralize(_total(patterns), "request")
+        counts = _most_of(patterns, "pattern")
+        words += f" {requests} went over the budget of patterns that had ended: {counts}."
+    return words
+
+
+def _total(rows: Sequence[Mapping[str, Any]]) -> int:
+    return sum(row["downloads"] for row in rows)
+
+
+def _most_of(rows: Sequence[Mapping[str, Any]], noun: str) -> str:
+    """Return how many downloads the first rules or patterns have skipped, and the other ones."""
+    counts = [
+        f"{row['downloads']:,} by the {noun} {shown(row[noun])}" for row in rows[:_MOST_RULES]
     ]
-    if rest := savings[_MOST_RULES:]:
-        rules.append(
-            f"{sum(row['downloads'] for row in rest):,} by {pluralize(len(rest), 'other rule')}"
-        )
-    total = sum(row["downloads"] for row in savings)
-    return words + (
-        f" {total:,} downloads of copies were skipped: {', '.join(rules)}." if rules else ""
-    )
+    if rest := rows[_MOST_RULES:]:
+        counts.append(f"{_total(rest):,} by {pluralize(len(rest), f'other {noun}')}")
+    return ", ".join(counts)
 
 
 def change_by(what_if: Mapping[str, Any]) -> str:

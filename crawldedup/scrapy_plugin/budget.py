@@ -105,13 +105,18 @@ class BudgetMiddleware:
         repeats = bool(request.meta.get(REPEATS_KEY))
         brought_nothing = is_barren(verdict, repeats_but_for_date=repeats)
         places = places_of(verdict.url)
+        referer = (request.headers.get("Referer") or b"").decode("latin-1")
+        all_places = {*places, *places_of(referer)}
+        if brought_nothing is None:
+            self._budget.note_known(verdict.url, all_places)
+            return
+        self._budget.note_met(verdict.url)
         if brought_nothing:
             for place, most in zip(places, (self._pages, _WIDER * self._pages), strict=True):
                 if self._budget.note_barren(place, most):
                     self._end(place, most)
-        elif brought_nothing is False:
-            referer = (request.headers.get("Referer") or b"").decode("latin-1")
-            for place in {*places, *places_of(referer)}:
+        else:
+            for place in all_places:
                 self._go_on(place, verdict.url)
 
     def _end(self, place: str, most: int) -> None:
@@ -146,6 +151,6 @@ class BudgetMiddleware:
 def places_of(url: str) -> tuple[str, str]:
     """Return the pattern of a URL, and that of all that begins as it does."""
     pattern = pattern_of(url)
-    path, _, _ = pattern.partition("?")
-    host, first, *_ = [*path.split("/"), "", ""]
-    return pattern, f"{host}/{first}/…"
+    scheme, _, rest = pattern.partition("?")[0].partition("://")
+    host, first, *_ = [*rest.split("/"), ""]
+    return pattern, f"{scheme}://{host}/{first}/…"

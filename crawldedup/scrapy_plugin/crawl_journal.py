@@ -192,8 +192,10 @@ class CrawlJournal:
     ) -> None:
         referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
         depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
+        asked = next(iter(request.meta.get("redirect_urls", ())), "")
         record = {
             "url": shown(response.url),
+            "asked": shown(asked),
             "outcome": outcome,
             **figures,
             "bytes": len(response.body),

@@ -167,10 +167,11 @@ def scope_key_of(scope: str, url: str, spider: str) -> str:
 
 def pattern_of(url: str) -> str:
     """Return the pattern of a URL: its host, the plain words in its path, and the names of its
-    parameters.
+    parameters, such as ``http://example.com/calendar/*/*?view``.
     """
     address, _, query = url.partition("?")
-    scheme, _, host, *parts = [*address.split("/"), "", ""]
-    path = "/".join(part if _WORD.fullmatch(part) else "*" for part in parts)
+    scheme, _, rest = address.partition("://")
+    host, *parts = rest.split("/")
+    path = "".join(f"/{part if not part or _WORD.fullmatch(part) else '*'}" for part in parts)
     parameters = sorted(part.partition("=")[0] for part in query.split("&"))
-    return f"{scheme}{host}/{path}?{'&'.join(parameters)}"
+    return f"{scheme}://{host}{path or '/'}{'?' if query else ''}{'&'.join(parameters)}"

@@ -81,10 +81,15 @@ def test_the_options_have_every_reason() -> None:
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
+        ("--similarity 90 95", "--similarity takes two numbers from 0 to 1"),
+        ("--distinguish numbers", "--distinguish says how items are compared anew, so it needs"),
+        ("--min-words 5", "--min-words says how items are compared anew, so it needs --again"),
         ("--similarity 0.95 0.9", "--similarity takes the least one first"),
         ("--pattern (a", "--pattern is '(a'; it must be a regular expression"),
         ("--site /", "--site is '/'; it must be a site"),
         ("--evidence copy", "invalid choice: 'copy'"),
+        ("--evidence near", "'partial') (see crawldedup restore --help)"),
+        ("--evidence exact_duplicates", "did you mean 'exact_duplicate'?"),
     ],
 )
 def test_a_condition_that_is_not_allowed_is_refused(
@@ -228,6 +233,45 @@ def test_what_does_not_go_together_is_refused(
     assert not Path("out.jl").exists()
 
 
+def test_items_with_html_and_a_text_are_refused_unless_one_is_chosen(run: Run, aside: str) -> None:
+    both = {"url": "https://shop.example/p/9", "html": f"<p>{story(1)}</p>", "text": story(1)}
+    Path("kept.jl").write_text(f"{json.dumps(both)}\n")
+    file = AsideFile(aside)
+    file.put(record_of(5, VERDICTS[0], **both))
+    file.close()
+    said = run(f"restore {aside} -o out.jl --again 0.9 --kept kept.jl")
+    assert said.status == 2
+    assert "such as --html-field html" in said.err
+    assert len(said.err.splitlines()) == 1
+    assert not Path("out.jl").exists()
+    assert (
+        run(f"restore {aside} -o out.jl --again 0.9 --kept kept.jl --html-field html").status == 0
+    )
+    assert 5 not in ids_in(Path("out.jl"))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("items.jl", "items.jl has no items that were set aside"),
+        (".", ". has no items that were set aside"),
+        ("missing.jl.gz", "missing.jl.gz: No such file or directory"),
+    ],
+)
+def test_a_file_of_something_else_is_refused(run: Run, name: str, said: str) -> None:
+    Path("items.jl").write_text('{"url": "https://shop.example/p/9"}\n')
+    result = run(f"restore {name} -o out.jl")
+    assert (result.status, said in result.err, "Errno" in result.err) == (2, True, False)
+    assert not Path("out.jl").exists()
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.parquet"])
+def test_items_are_written_as_json_lines_alone(run: Run, aside: str, name: str) -> None:
+    said = run(f"restore {aside} -o {name}")
+    assert (said.status, "items are written as JSON lines" in said.err) == (2, True)
+    assert not Path(name).exists()
+
+
 def test_pages_are_added_to_those_that_are_told_apart(run: Run, aside: str) -> None:
     earlier = '{"url": "https://shop.example/p/1", "original": null}\n'
     Path("apart.jl").write_text(earlier)
@@ -250,3 +294,5 @@ def test_compare_says_that_a_person_has_told_pages_apart(run: Run) -> None:
     Path("apart.jl").write_text('{"url": "https://a.example/x/2"}\n')
     said = run(f"{pages} --apart apart.jl")
     assert "kept apart: a person has told them apart" in said.out
+    assert "their marks say" not in said.out
+    assert "why         a person has told them apart" in said.out

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from scrapy import Request
 from scrapy import signals as scrapy_signals
 
-from crawldedup.scrapy_plugin.budget import BudgetMiddleware, OverBudgetError
+from crawldedup.scrapy_plugin.budget import BudgetMiddleware, OverBudgetError, places_of
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.fakes import FakeCrawler
@@ -142,6 +143,47 @@ def test_a_trap_that_never_ends_takes_a_tenth_of_the_fetches_at_most(
     assert result.counts["budget/ended"] >= 1
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("trap", ["empty months", "soft 404s"])
+def test_a_trap_ends_on_the_second_day_too(trap: str, crawl: Crawler, tmp_path: Path) -> None:
+    first, answer = TRAPS[trap]
+    pages = stories([first])
+    store = f"sqlite:///{tmp_path}/seen.sqlite"
+    with Site(pages) as site:
+        site.pages = Trapped(site.pages, answer)
+        for _ in range(2):
+            site.asked.clear()
+            result = crawl(site, ["/list/0"], **OPTIONS, CRAWLDEDUP_STORE=store)
+            assert result.report["stats"]["finish_reason"] == "finished"
+            fetched = list(site.asked.elements())
+    trapped = [path for path in fetched if path.partition("?")[0] not in pages]
+    assert pages.keys() <= set(fetched)
+    # The crawl of the first day has kept pages of the trap.
+    assert len(trapped) <= 0.15 * len(fetched)
+
+
+def test_known_pages_keep_the_pattern_that_leads_to_them_alive() -> None:
+    """A chain of lists that are hardly apart leads to stories that an earlier crawl has met."""
+    middleware = BudgetMiddleware(FakeCrawler(), 10, None)  # type: ignore[arg-type]
+    lists = "http://e.com/list/{}"
+
+    def meet(number: int, story: str) -> None:
+        sibling = Verdict(Kind.NEW, lists.format(number), rejected="http://e.com/list/0")
+        sibling = replace(sibling, rejected_by="links")
+        middleware.page_judged(Request(sibling.url), sibling)
+        request = Request(story, headers={"Referer": sibling.url})
+        middleware.page_judged(request, Verdict(Kind.REVISIT, story, story))
+
+    for number in range(40):
+        meet(number, f"http://e.com/story/{number}")
+        middleware.process_request(Request(lists.format(number + 1)))
+    # A page that was met already is no sign of life.
+    for number in range(40, 60):
+        meet(number, "http://e.com/story/0")
+    with pytest.raises(OverBudgetError):
+        middleware.process_request(Request(lists.format(60)))
+
+
 class LateLink(dict[str, Answer]):
     """Views of one page, of which those that are asked for late lead to a story."""
 
@@ -224,6 +266,19 @@ def test_a_resumed_crawl_knows_what_the_first_run_has_skipped(tmp_path: Path) ->
             second.process_request(request)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("url", "places"),
+    [
+        ("http://e.com/calendar/2024/1?view=list", ("calendar/*/*?view", "calendar/…")),
+        ("http://e.com/lamps?size=1&color=2", ("lamps?color&size", "lamps/…")),
+        ("http://e.com/news/", ("news/", "news/…")),
+        ("http://e.com", ("", "/…")),
+    ],
+)
+def test_patterns_read_like_urls(url: str, places: tuple[str, str]) -> None:
+    assert places_of(url) == tuple(f"http://e.com/{place}" for place in places)
 
 
 @pytest.mark.parametrize("values", [{"method": "POST"}, {"meta": {"is_start_request": True}}])

@@ -160,11 +160,14 @@ def test_a_crawl_between_the_two_hides_no_change(crawl: Crawler, tmp_path: Path)
     [
         (["1", "nowhere"], "nowhere"),
         (["1", "2", "-o", "changes.txt"], "it must end with one of .html, .csv, .jsonl"),
+        (["2", "1"], "EARLIER, 'news', began after LATER, 'news': swap them"),
+        (["1", "1"], "EARLIER and LATER are the same crawl, 'news'"),
+        (["1", "both"], "both has the journals of 2 crawls"),
         (["1"], "two crawls are compared, EARLIER and LATER"),
         (["1", "2", "--since", "1d"], "name the later one alone"),
         (["1", "--since", "yesterday"], "--since is 'yesterday'; it must be a time such as"),
         (["1", "--since", "1m"], "the crawl 'news' began before 1m: nothing was crawled since"),
-        (["1", "--since", "1970-01-01", "--source", "."], "there are 0 more crawls of the spider"),
+        (["1", "--since", "1970-01-01", "--source", "."], "there are 0 other crawls of the spider"),
     ],
 )
 def test_what_cannot_be_compared_is_named(
@@ -177,7 +180,9 @@ def test_what_cannot_be_compared_is_named(
     monkeypatch.chdir(tmp_path)
     header = {"crawldedup_journal": 1, "crawl": "news", "spider": "news", "started": 1.0}
     for name in "12":
-        Path(name).write_text(f"{json.dumps(header)}\n")
+        line = json.dumps(header | {"started": float(name), "crawl": "news"})
+        Path(name).write_text(f"{line}\n")
+    Path("both").write_text(Path("2").read_text() * 2)
     assert main(["changes", *arguments]) == 2
     assert said in capsys.readouterr().err
 
@@ -267,3 +272,112 @@ def test_a_page_of_many_changes_is_small(tmp_path: Path) -> None:
     assert main(command) == 0
     assert target.stat().st_size < 500_000
     assert "These are 200 of 3,999." in target.read_text()
+
+
+def write_lines(folder: Path, started: float, *lines: dict[str, Any]) -> str:
+    """Write a journal of these lines behind a header, and return its path."""
+    write_crawl(folder, started, [])
+    path = folder / f"{started}.jsonl"
+    with path.open("a") as file:
+        file.writelines(f"{json.dumps({'t': 1, **line})}\n" for line in lines)
+    return str(path)
+
+
+END = {"end": "finished"}
+
+
+def line(name: str, outcome: str, digest: str, **values: Any) -> dict[str, Any]:
+    return {"url": f"https://e.com/{name}", "outcome": outcome, "digest": digest, **values}
+
+
+def changes_between(
+    folder: Path, earlier: list[dict[str, Any]], later: list[dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return the rows of the pages in two crawls, which end as they should unless END is missing."""
+    names = write_lines(folder, 1.0, *earlier), write_lines(folder, 2.0, *later)
+    target = folder / "changes.jsonl"
+    assert main(["changes", *names, "-o", str(target)]) == 0
+    return rows_in(target)
+
+
+def test_a_page_that_was_a_copy_has_changed_if_its_text_has(tmp_path: Path) -> None:
+    rows = changes_between(
+        tmp_path,
+        [line("a", "new", "1"), line("b", "exact", "1"), line("c", "near", "2"), END],
+        [line("a", "revisit", "1"), line("b", "new", "1"), line("c", "new", "3"), END],
+    )
+    changes = {name: (row["change"], row["what"]) for name, row in rows.items()}
+    assert changes == {"a": ("unchanged", ""), "b": ("unchanged", ""), "c": ("changed", "text")}
+
+
+def test_a_text_that_is_as_it_was_two_crawls_ago_is_unchanged(tmp_path: Path) -> None:
+    changed = {"changed": True, "changed_by": "text"}
+    rows = changes_between(
+        tmp_path,
+        [line("a", "new", "1"), line("b", "new", "2"), {**END, "known": 2}],
+        [
+            line("a", "revisit", "1", **changed, known=9),
+            line("b", "revisit", "2", changed=True, changed_by="data"),
+            END,
+        ],
+    )
+    changes = {name: (row["change"], row["what"]) for name, row in rows.items()}
+    assert changes == {"a": ("unchanged", ""), "b": ("changed", "data")}
+
+
+def test_a_page_that_did_not_come_has_its_reason(tmp_path: Path) -> None:
+    names = ("away", "budget", "rule", "left")
+    rows = changes_between(
+        tmp_path,
+        [*(line(name, "new", name) for name in names), END],
+        [
+            line("login", "new", "login", asked="https://e.com/away"),
+            {"skipped": "https://e.com/budget", "rule": "budget of https://e.com/*"},
+            {"skipped": "https://e.com/rule", "rule": "https://e.com: ?page"},
+            END,
+        ],
+    )
+    assert {name: rows[name]["reason"] for name in names} == {
+        "away": "redirected",
+        "budget": "out of budget",
+        "rule": "skipped by a rule",
+        "left": "not asked for, or no answer",
+    }
+    assert rows["login"]["change"] == "new"
+
+
+def test_pages_that_a_killed_crawl_may_have_met_are_not_new(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = [line("known", "revisit", "1"), line("new", "new", "2"), END]
+    rows = changes_between(tmp_path, [line("met", "new", "3")], later)
+    assert rows["known"]["change"] == "unknown"
+    assert rows["known"]["reason"] == "the earlier journal is incomplete"
+    assert rows["new"]["change"] == "new"
+    assert "the earlier crawl 'news-1.0' is unfinished" in capsys.readouterr().err
+    (tmp_path / "changes.jsonl").unlink()
+    rows = changes_between(tmp_path, [line("met", "new", "3"), END], later)
+    assert rows["known"]["change"] == "new"
+    assert "unfinished" not in capsys.readouterr().err
+
+
+def test_a_redirect_is_named_by_the_journal(crawl: Crawler, tmp_path: Path) -> None:
+    options = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite"}
+    with Site({"/away": article(11), "/stays": article(12)}) as site:
+        crawl(site, ["/away", "/stays"], **options, CRAWLDEDUP_JOURNAL=str(tmp_path / "1"))
+        site.pages["/away"] = Answer(b"", status=302, headers={"Location": "/login"})
+        site.pages["/login"] = article(13)
+        crawl(site, ["/away", "/stays"], **options, CRAWLDEDUP_JOURNAL=str(tmp_path / "2"))
+    target = tmp_path / "changes.jsonl"
+    assert main(["changes", str(tmp_path / "1"), str(tmp_path / "2"), "-o", str(target)]) == 0
+    rows = rows_in(target)
+    assert (rows["away"]["change"], rows["away"]["reason"]) == ("unknown", "redirected")
+    assert rows["stays"]["change"] == "unchanged"
+
+
+def test_other_crawls_are_counted_in_the_singular_too(
+    daily: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (daily / f"{NOW - 2 * DAY}.jsonl").unlink()
+    assert main(["changes", "--since", "1970-01-01", "--source", str(daily)]) == 2
+    assert "there is 1 other crawl of the spider 'news'" in capsys.readouterr().err

@@ -12,11 +12,13 @@ SELECT hash(url) AS page, any_value(url) AS url, any_value(site) AS site, arg_mi
 FROM places WHERE is_judged(outcome) OR outcome = 'revisit' GROUP BY page;
 
 -- name: make_answers
--- What else was answered at each URL, or that a rule has skipped it.
+-- What else was answered at each URL, or why its page did not come.
 CREATE TABLE answers AS SELECT page, arg_max(status, moment) AS status, arg_max(reason, moment) AS reason FROM (
     SELECT hash(url) AS page, coalesce(status, 0) AS status, coalesce(reason, '') AS reason, moment FROM pages
     WHERE outcome IN ('skipped', 'error')
-    UNION ALL SELECT hash(skipped), 0, 'skipped by a rule', moment FROM lines WHERE skipped IS NOT NULL
+    UNION ALL SELECT hash(skipped), 0, if(is_over_budget(rule), 'out of budget', 'skipped by a rule'), moment
+        FROM lines WHERE skipped IS NOT NULL
+    UNION ALL SELECT hash(asked), 0, 'redirected', moment FROM pages WHERE asked IS NOT NULL
 ) GROUP BY page;
 
 -- name: make_moves
@@ -42,10 +44,16 @@ SELECT page, min(new_url) AS url FROM (
 CREATE TABLE changes_since AS WITH states AS (
     SELECT coalesce(now.url, earlier.url) AS url, coalesce(now.site, earlier.site) AS site, moves.url AS moved_to,
         status, reason, now.changed_by, now.difference, CASE
-        WHEN earlier.page IS NULL THEN if(now.is_copy OR now.url IN (SELECT url FROM moves), NULL, 'new')
-        WHEN now.changed THEN if(now.is_copy AND earlier.is_copy, NULL, 'changed')
+        WHEN earlier.page IS NULL THEN CASE
+            WHEN now.is_copy OR now.url IN (SELECT url FROM moves) THEN NULL
+            -- The index knew the page, maybe from a visit whose line is lost.
+            WHEN now.outcome = 'revisit' AND NOT $is_whole THEN 'unknown'
+            ELSE 'new' END
+        WHEN now.changed AND (
+            -- A crawl in between may have met another text, and this one the text of the earlier crawl.
+            $is_next OR NOT $by_text OR now.digest <> earlier.digest OR coalesce(now.changed_by, 'text') <> 'text'
+        ) THEN if(now.is_copy AND earlier.is_copy, NULL, 'changed')
         WHEN now.is_copy THEN NULL
-        WHEN now.page IS NOT NULL AND earlier.is_copy THEN 'changed'
         -- The verdict on a revisit knows of lines that change by themselves, as two digests do not.
         WHEN now.outcome = 'revisit' AND $is_next THEN 'unchanged'
         WHEN now.page IS NOT NULL AND NOT $by_text THEN 'unknown'
@@ -54,17 +62,27 @@ CREATE TABLE changes_since AS WITH states AS (
         WHEN moves.url IS NOT NULL THEN 'moved'
         WHEN status IN (404, 410) THEN 'gone'
         ELSE 'unknown' END AS change,
-        now.page IS NOT NULL AS is_met
+        now.page IS NOT NULL AS is_met, earlier.page IS NULL AS is_unmet_before
     FROM contents AS now FULL JOIN former.contents AS earlier USING (page)
     LEFT JOIN moves USING (page) LEFT JOIN answers USING (page)
 )
-SELECT change, url, site, coalesce(moved_to, '') AS moved_to, if(change = 'changed', coalesce(changed_by, ''), '') AS what,
+SELECT change, url, site, coalesce(moved_to, '') AS moved_to, if(change = 'changed', coalesce(nullif(changed_by, ''), 'text'), '') AS what,
     if(change = 'changed', coalesce(difference, ''), '') AS difference,
     CASE WHEN change = 'gone' THEN 'status ' || status
     WHEN change <> 'unknown' THEN ''
+    WHEN is_unmet_before THEN 'the earlier journal is incomplete'
     WHEN is_met THEN 'the crawls have no common index'
     ELSE coalesce(nullif(reason, ''), 'not asked for, or no answer') END AS reason
 FROM states WHERE change IS NOT NULL;
+
+-- name: unfinished
+-- Journals of processes that were killed, or that are still running.
+SELECT process FROM lines GROUP BY process HAVING count("end") = 0;
+
+-- name: joined
+-- Files with the journals of several crawls: the times of all but the first are unknown.
+SELECT process, count(*) AS crawls FROM lines WHERE crawldedup_journal IS NOT NULL
+GROUP BY process HAVING count(*) > 1 ORDER BY process;
 
 -- name: count_changes
 SELECT change, count(*) AS pages FROM changes_since GROUP BY change;

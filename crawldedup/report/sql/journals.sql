@@ -9,6 +9,8 @@ CREATE MACRO is_apart(outcome, cause) AS outcome IN ('new', 'thin')
 -- Contents may differ in their texts or links alone, but so do the pages of walls and traps: where these are looked for,
 -- such a page counts as a copy.
 CREATE MACRO is_hardly_apart(outcome, cause) AS outcome = 'new' AND coalesce(cause IN ('text', 'links'), false);
+-- A skipped request names the rule that takes its page for a copy, or the pattern that has ended (CRAWLDEDUP_BUDGET).
+CREATE MACRO is_over_budget(rule) AS starts_with(coalesce(rule, ''), 'budget of ');
 -- Scheme and host, as they stand in a URL.
 CREATE MACRO origin_of(url) AS regexp_extract(coalesce(url, ''), '(?s)^.{1,19}?://[^/?#]*');
 -- Of one URL so many parameters count, or the few URLs that have more would fill the table.
@@ -78,7 +80,8 @@ WITH parts AS (
         rejected_similarity: 'DOUBLE', rejected_by: 'VARCHAR', apart: 'VARCHAR', changed_by: 'VARCHAR',
         t: 'DOUBLE', known: 'BIGINT', index_bytes: 'BIGINT', skipped: 'VARCHAR', rule: 'VARCHAR', wall: 'VARCHAR',
         share: 'DOUBLE', "window": 'BIGINT', "end": 'VARCHAR', stats: 'JSON', crawldedup_journal: 'INTEGER',
-        withdrawn: 'JSON', volatile: 'VARCHAR', ended: 'VARCHAR', pages: 'BIGINT'
+        withdrawn: 'JSON', volatile: 'VARCHAR', ended: 'VARCHAR', pages: 'BIGINT',
+        asked: 'VARCHAR'
     })
 ), paths AS (
     SELECT *, left(regexp_extract(substr(url, length(origin) + 1), '^[^?#]*'), 300) AS path FROM parts

@@ -111,7 +111,14 @@ FROM lines WHERE wall IS NOT NULL GROUP BY wall ORDER BY seconds LIMIT 20;
 -- name: savings
 -- What was downloaded after all, or anyway, is not saved.
 SELECT coalesce(rule, '') AS rule, count(DISTINCT page) AS downloads
-FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL)
+FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL AND NOT is_over_budget(rule))
+ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
+GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
+
+-- name: over_budget
+-- Nobody knows whether these pages are copies.
+SELECT substr(rule, 11) AS pattern, count(DISTINCT page) AS downloads
+FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL AND is_over_budget(rule))
 ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
 GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
 
