@@ -231,15 +231,19 @@ def are_other_listings(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def quotes_the_other(first: ContentMarks, second: ContentMarks) -> bool:
-    """Return whether one page is a listing and the other isn't, although it has links as well.
+    """Return whether one page is a listing and the other isn't, although it has links as well or a
+    name that the listing doesn't have.
 
     A listing that quotes a whole article isn't a copy of it. But the print view of a listing has no
-    links, and a page that leads to a single other page may be a view of that page.
+    links and the same name, and a page that leads to a single other page may be a view of that
+    page.
     """
     if first.is_listing == second.is_listing:
         return False
     listing, other = (first, second) if first.is_listing else (second, first)
-    return listing.links >= _LEAST_LISTED and other.links > 0
+    if listing.links < _LEAST_LISTED:
+        return False
+    return other.links > 0 or _has_own_name(other.names, listing.names)
 
 
 def _members_of(sketch: int) -> float:
@@ -261,6 +265,7 @@ class _Names:
         self.aliases: list[int] = []
         self.with_number: list[int] = []
         self.single_words: list[int] = []
+        self.every = {name.hash for name in names}
         for name in names:
             self._add(name.hash, name.roles)
         self.heading = self.headline or self.first_heading
@@ -307,6 +312,20 @@ def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     if first.social and second.social and first.social != second.social:
         return _are_other(first.social, first, second.social, second)
     return _have_other_titles(first, second)
+
+
+def _has_own_name(names: tuple[Name, ...], listing: tuple[Name, ...]) -> bool:
+    """Return whether a page has a name that isn't among those of a listing.
+
+    The title of an article often ends as the home page is called, so the titles alone don't
+    conflict.
+    """
+    if not names or not listing:
+        return False
+    page, its = _taken_apart(names), _taken_apart(listing)
+    if page.best:
+        return page.best not in its.every
+    return any(part not in its.every for part in page.parts)
 
 
 def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:

@@ -293,6 +293,37 @@ class TestLinks:
         assert between(view, article, (HERE, ELSEWHERE)) is Conflict.NONE
 
 
+    @pytest.mark.parametrize(
+        ("article", "expected"),
+        [
+            # Its title adds to that of the blog, as a heading or not.
+            (((2, TITLE), (1, TITLE_PART)), Conflict.LISTING),
+            (((2, TITLE_PART | FIRST_PART), (1, TITLE_PART)), Conflict.LISTING),
+            (((2, FIRST_HEADING), (1, TITLE_PART | FIRST_PART | ALIAS)), Conflict.LISTING),
+            (((2, SOCIAL_TITLE), (1, TITLE_PART | FIRST_PART | ALIAS)), Conflict.LISTING),
+            # The listing was printed without its links; or nothing says what the page is called.
+            (((1, TITLE),), Conflict.NONE),
+            (((1, TITLE_PART | FIRST_PART | ALIAS),), Conflict.NONE),
+            ((), Conflict.NONE),
+        ],
+        ids=str,
+    )
+    def test_a_listing_stands_beside_an_article_without_links_of_another_name(
+        self, article: tuple[tuple[int, int], ...], expected: Conflict
+    ) -> None:
+        blog = names((1, TITLE_PART | FIRST_PART | ALIAS))
+        listing = linked(range(4), is_listing=True, names=blog)
+        page = ContentMarks(names=names(*article))
+        for address in (BESIDE, ELSEWHERE):
+            assert between(listing, page, (HERE, address)) is expected
+            assert between(page, listing, (HERE, address)) is expected
+        # A page that leads to one page alone, or that nothing names, may be a view of it.
+        view = linked(range(1), is_listing=True, names=blog)
+        assert between(view, page, (HERE, ELSEWHERE)) is Conflict.NONE
+        unnamed = linked(range(4), is_listing=True)
+        assert between(unnamed, page, (HERE, ELSEWHERE)) is Conflict.NONE
+
+
 class TestAddressesOfOneForm:
     @pytest.mark.parametrize(
         ("other", "expected"),

@@ -68,10 +68,11 @@ local function differ(first, at, second, its) return at and its and short_at(fir
 local function called(page)
   if page.called then return page.called end
   local names = {
-    parts = {}, is_part = {}, aliases = {}, with_number = {}, single = {},
+    parts = {}, is_part = {}, aliases = {}, with_number = {}, single = {}, is_name = {},
   }
   for at = page.names, page.pictures - 1, 5 do
     local roles, value = byte(page.bytes, at), name_at(page.bytes, at + 1)
+    names.is_name[value] = true
     if band(roles, 1) > 0 then names.headline = value end
     if band(roles, 2) > 0 then names.first_heading = value end
     if band(roles, 4) > 0 then names.social = value end
@@ -163,12 +164,23 @@ local function differing_links(page, other)
   return -64 / 2 * math.log(1 - 2 * min(odd, 31) / 64)
 end
 
--- Return true if one page is a listing of some pages, and the other is none, though it has links as well.
+-- Return true if a page has a name that is not among those of a listing.
+local function has_own_name(page, listing)
+  if page.names == page.pictures or listing.names == listing.pictures then return false end
+  local names, its = called(page), called(listing)
+  if names.best then return not its.is_name[names.best] end
+  for i = 1, #names.parts do
+    if not its.is_name[names.parts[i]] then return true end
+  end
+  return false
+end
+
+-- Return true if one page is a listing of some pages, and the other is none, though it has links as well or another name.
 local function quotes_the_other(page, other)
-  if page.is_listing == other.is_listing or not page.links or not other.links then return false end
-  local links, its_links = byte(page.bytes, page.links), byte(other.bytes, other.links)
-  if not page.is_listing then links, its_links = its_links, links end
-  return links >= 2 and its_links > 0
+  if page.is_listing == other.is_listing then return false end
+  if not page.is_listing then page, other = other, page end
+  if byte(page.bytes, page.links) < 2 then return false end
+  return (other.links and byte(other.bytes, other.links) > 0) or has_own_name(other, page)
 end
 
 -- Return true if each page has some links that the other lacks.
