@@ -323,6 +323,8 @@ def _has_own_name(names: tuple[Name, ...], listing: tuple[Name, ...]) -> bool:
     if not names or not listing:
         return False
     page, its = _taken_apart(names), _taken_apart(listing)
+    if page.first_heading and its.first_heading and page.first_heading != its.first_heading:
+        return True
     if page.best:
         return page.best not in its.every
     return any(part not in its.every for part in page.parts)

@@ -292,7 +292,6 @@ class TestLinks:
         view = linked(range(1), is_listing=True)
         assert between(view, article, (HERE, ELSEWHERE)) is Conflict.NONE
 
-
     @pytest.mark.parametrize(
         ("article", "expected"),
         [
@@ -317,11 +316,21 @@ class TestLinks:
         for address in (BESIDE, ELSEWHERE):
             assert between(listing, page, (HERE, address)) is expected
             assert between(page, listing, (HERE, address)) is expected
-        # A page that leads to one page alone, or that nothing names, may be a view of it.
+        # What leads to one page alone, or has no name, may be a view of it.
         view = linked(range(1), is_listing=True, names=blog)
         assert between(view, page, (HERE, ELSEWHERE)) is Conflict.NONE
         unnamed = linked(range(4), is_listing=True)
         assert between(unnamed, page, (HERE, ELSEWHERE)) is Conflict.NONE
+
+    def test_an_article_and_the_blog_that_takes_its_title_differ_in_their_headings(self) -> None:
+        blog = names((1, HEADLINE | TITLE_PART | FIRST_PART), (2, FIRST_HEADING))
+        listing = linked(range(4), is_listing=True, names=blog)
+        article, copy = (
+            ContentMarks(names=names((name, FIRST_HEADING), (1, TITLE_PART | FIRST_PART)))
+            for name in (1, 2)
+        )
+        assert between(listing, article, (HERE, BESIDE)) is Conflict.LISTING
+        assert between(listing, copy, (HERE, BESIDE)) is Conflict.NONE
 
 
 class TestAddressesOfOneForm:

@@ -168,6 +168,7 @@ end
 local function has_own_name(page, listing)
   if page.names == page.pictures or listing.names == listing.pictures then return false end
   local names, its = called(page), called(listing)
+  if names.first_heading and its.first_heading and names.first_heading ~= its.first_heading then return true end
   if names.best then return not its.is_name[names.best] end
   for i = 1, #names.parts do
     if not its.is_name[names.parts[i]] then return true end
