@@ -42,7 +42,7 @@ def test_both_are_kept(posts: int, title: str, listing_url: str) -> None:
     pages = [(listing_url, home(posts)), (ARTICLE, article(title))]
     for order in (pages, pages[::-1]):
         dedup = Deduplicator()
-        assert not any([dedup.check(url, html=html).is_duplicate for url, html in order])
+        assert not any(dedup.check(url, html=html).is_duplicate for url, html in order)
 
 
 def test_a_print_view_of_the_listing_is_still_a_copy() -> None:

@@ -23,6 +23,7 @@ from crawldedup.reading.block_names import (
     is_called_terms,
     label_of,
 )
+from crawldedup.reading.sizes import size_beside_links, size_of, size_with_titles
 
 
 def tags(names: str) -> frozenset[str]:
@@ -120,7 +121,6 @@ _BELIEVED: Final = 1.5
 _BELIEVED_IN_DOUBT: Final = 4.0
 _BELIEVED_OF_ARTICLE: Final = 0.5
 _LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
-_LEAST_TITLE: Final = 25  # letters of a link
 _LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
 # The number of letters at which a page has enough text. Terms and policies in footers and dialogs
 # then count as such even if they are longer.
@@ -233,7 +233,7 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     blocks = _walk(tree.body, anchors, _WITHOUT_CONTROLS, holders)
     content: frozenset[int] = frozenset()
     for _ in range(_LEVELS_OF_NAMES):
-        rest = sum([_weight(text, linked) for text, linked, _ in blocks.lines])
+        rest = sum([size_with_titles(text, linked) for text, linked, _ in blocks.lines])
         found = _content_among(blocks.left_out, rest, anchors)
         if not found:
             break
@@ -242,18 +242,11 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     return blocks
 
 
-def _weight(text: str, linked: int) -> int:
-    """Return how many letters of a line say something: a long link is a title, a short one leads
-    to a part of the site.
-    """
-    return len(text) if linked >= _LEAST_TITLE else len(text) - linked
-
-
 class LeftOut(NamedTuple):
     """An element that was left out for its name or its tag, or will be since it is short."""
 
     node: LexborNode
-    letters: int
+    letters: int  # as `size_of` counts them
     name: int
     """What its attributes say of it, unless it was left out for its tag."""
 
@@ -318,7 +311,8 @@ def _letters_shown(node: LexborNode, anchors: Set[int], *, is_foot: bool) -> int
     """
     blocks = _walk(node, anchors, _WITHOUT_CONTROLS)
     terms = _blocks_of_terms(blocks) if is_foot else frozenset()
-    return sum([len(text) - linked for text, linked, block in blocks.lines if block not in terms])
+    lines = [line for line in blocks.lines if line[2] not in terms]
+    return sum([size_beside_links(text, linked) for text, linked, _ in lines])
 
 
 def _blocks_of_terms(blocks: Blocks) -> frozenset[int]:
@@ -407,7 +401,7 @@ def _walk(  # noqa: C901, PLR0915
             name = Label.NOTHING
             if holders is not None:
                 if role == _BOILERPLATE and not _is_held(node, holders, content):
-                    letters = len(node.text())
+                    letters = size_of(node.text())
                     if letters and len(left_out) < _may_be_left_out(letters):
                         left_out.append(LeftOut(node, letters, Label.NOTHING))
                     node = node.next
@@ -417,8 +411,9 @@ def _walk(  # noqa: C901, PLR0915
                 is_noise = name in _LEFT_OUT and not _is_held(node, holders, content)
                 # What is in short noise is no longer, and is not measured again.
                 if is_noise and short_noise < 0:
-                    letters = len(node.text())
-                    is_short = letters <= _SHORT_NOISE
+                    text = node.text()
+                    letters = size_of(text)
+                    is_short = len(text) <= _SHORT_NOISE
                     if len(left_out) < _may_be_left_out(letters):
                         left_out.append(LeftOut(node, letters, name, is_short))
                     if not is_short:

@@ -77,3 +77,22 @@ def test_what_a_click_on_a_tab_or_a_heading_opens_is_content(panel: str) -> None
     assert "agrees" in main_text_of(page)
     hidden = f"<div class=overlay hidden>{paragraphs(OTHER, 9)}</div>"
     assert "agrees" not in main_text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{hidden}</div>")
+
+
+QUAY = "灯台守は夕暮れの港で船を見送り、窓辺に灯りをともした。"
+MARKET = "市場の人々は朝早くから魚を並べ、遠くの町へ手紙を書いた。"
+PIER = "คนเฝ้าประภาคารมองเรือที่ผ่านท่าเรือทุกเย็น"
+SHOP = "ชาวตลาดวางปลาแต่เช้าและเขียนจดหมายถึงเมืองไกล"
+
+
+@pytest.mark.parametrize(("own", "other"), [(QUAY, MARKET), (PIER, SHOP)], ids=["Japanese", "Thai"])
+@pytest.mark.parametrize(
+    "frame", ['<article class="node node-promoted">{}</article>', "<footer>{}</footer>"]
+)
+def test_a_text_without_spaces_says_more_in_fewer_letters(own: str, other: str, frame: str) -> None:
+    def page(times: int) -> str:
+        content = frame.format(paragraphs(other, times))
+        return f"<title>灯台</title><h1>灯台</h1>{content}<div>{paragraphs(own, 3)}</div>"
+
+    assert other in main_text_of(page(8))
+    assert other not in main_text_of(page(2))

@@ -1,0 +1,35 @@
+"""How much a text says, in letters of scripts with spaces between words.
+
+A sentence in Japanese or Chinese has a third of the letters that it has in English.
+"""
+
+import re
+from typing import Final
+
+# Han, Kana, Thai, Lao, Myanmar and Khmer, where each letter counts as a word.
+_WITHOUT_SPACES: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff01-\uffef"
+    "\U00020000-\U0003ffff]+"
+)
+_TIMES: Final = 3
+_LEAST_TITLE: Final = 25  # letters of a link
+
+
+def size_of(text: str) -> int:
+    """Return how many letters a text has; those of scripts without spaces count three times."""
+    if text.isascii():
+        return len(text)
+    others = len(_WITHOUT_SPACES.sub("", text))
+    return others + _TIMES * (len(text) - others)
+
+
+def size_beside_links(text: str, linked: int) -> int:
+    """Return the size of a line without so many letters in links."""
+    return size_of(text) * (len(text) - linked) // max(len(text), 1)
+
+
+def size_with_titles(text: str, linked: int) -> int:
+    """Return the size of what a line says: a long link is a title, a short one leads to a part of
+    the site.
+    """
+    return size_of(text) if linked >= _LEAST_TITLE else size_beside_links(text, linked)
