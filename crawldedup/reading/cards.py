@@ -9,7 +9,7 @@ only one of many and long parts that is not small beside the prose.
 from collections import defaultdict
 from collections.abc import Container, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawldedup.reading.blocks import Blocks, totals
 from crawldedup.reading.headline import is_title
@@ -27,32 +27,35 @@ _MOST_PROSE: Final = 0.3  # of a list's own bytes
 _READ: Final = 300  # characters of a class
 
 
-class _Sizes:
-    """The bytes in each block that are kept, of all lines and of prose, and whether anything in it
-    names a page or a thing: a link or a heading.
+class Sizes(NamedTuple):
+    """The bytes of the lines that are kept, block by block."""
+
+    every: Sequence[int]  #: Of all lines in a block and in the blocks within it.
+    prose: Sequence[int]  #: Of the lines of prose among them.
+    own_prose: Sequence[int]  #: Of those that stand right in the block.
+
+
+class _Counted:
+    """Sizes, how many lines in each block name a page or a thing, by a link or a heading, and how
+    much prose there is before each block.
     """
 
-    def __init__(
-        self, blocks: Blocks, kept: Sequence[int], sizes: Sequence[int], is_prose: Sequence[bool]
-    ) -> None:
-        every, prose, names = ([0] * len(blocks.ends) for _ in range(3))
+    def __init__(self, blocks: Blocks, kept: Sequence[int], sizes: Sizes) -> None:
+        names = [0] * len(blocks.ends)
         for line in kept:
             _, linked, block = blocks.lines[line]
-            every[block] += sizes[line]
-            prose[block] += sizes[line] if is_prose[line] else 0
             names[block] += bool(linked) or is_title(blocks, block)
-        self.prose_before = [0, *accumulate(prose)]
-        self.every, self.prose, self.names = (
-            totals(own, blocks.ends) for own in (every, prose, names)
-        )
+        self.names = totals(names, blocks.ends)
+        self.every = sizes.every
+        self.prose = sizes.prose
+        self.prose_before = [0, *accumulate(sizes.own_prose)]
 
 
 def cards_of(
     blocks: Blocks,
     kept: Sequence[int],
+    sizes: Sizes,
     *,
-    sizes: Sequence[int],
-    is_prose: Sequence[bool],
     around: range,
     has_headline: bool,
 ) -> frozenset[int]:
@@ -61,12 +64,11 @@ def cards_of(
     Args:
         blocks: The blocks of the page.
         kept: The lines of it that are no noise.
-        sizes: The bytes of each line.
-        is_prose: Which lines are prose.
+        sizes: The bytes of these lines in each block.
         around: The blocks that stand with the headline, behind it.
         has_headline: Whether there is one.
     """
-    counted = _Sizes(blocks, kept, sizes, is_prose)
+    counted = _Counted(blocks, kept, sizes)
     least = _LEAST_IF_PLAIN * counted.prose[0]
     cards: set[int] = set()
     end = 0
@@ -81,7 +83,7 @@ def cards_of(
     return frozenset(cards)
 
 
-def _alike(blocks: Blocks, holder: int, counted: _Sizes, around: Container[int]) -> Sequence[int]:
+def _alike(blocks: Blocks, holder: int, counted: _Counted, around: Container[int]) -> Sequence[int]:
     """Return the largest group of parts of a block that have one tag and first class."""
     groups: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     for part in blocks.children(holder):
@@ -91,7 +93,7 @@ def _alike(blocks: Blocks, holder: int, counted: _Sizes, around: Container[int])
     return max(groups.values(), key=lambda parts: _sum(counted.every, parts), default=[])
 
 
-def _are_content(parts: Sequence[int], counted: _Sizes, *, has_headline: bool) -> bool:
+def _are_content(parts: Sequence[int], counted: _Counted, *, has_headline: bool) -> bool:
     size = _sum(counted.every, parts)
     if len(parts) < _FEWEST or size < _LEAST_SIZE * len(parts):
         return False

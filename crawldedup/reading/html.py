@@ -68,13 +68,13 @@ _MOST_LOOKED_AT: Final = 30_000_000
 _ATTRIBUTES: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+((?>(?:{_ATTRIBUTE})+))")
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
 _TAG_NAME: Final = re.compile(r"<[A-Za-z][^\s/>]{0,199}")
-# Bytes that a name takes with what separates it, if there are `MAX_NAMES` different ones: no
-# encoding of the web has more than some hundred letters of one byte, and some ten thousand of two.
+# Bytes in UTF-8 that a name takes with what separates it, if there are `MAX_NAMES` different ones:
+# some hundred have one byte, and some ten thousand two.
 _LEAST_OF_NAME: Final = 3
 # One of them stands before every attribute.
 _SEPARATORS: Final = b" \t\n\f\r/\"'"
 # Lexbor takes half a second for so many letters of attributes in one tag, and as long for so many
-# open elements.
+# open elements. They have no room for `MAX_NAMES`, of which each takes two with what separates it.
 _FEW_LETTERS: Final = 80_000
 _FEW_TAGS: Final = 20_000
 _MOST_STEPS: Final = 200_000_000  # open elements that are looked at for the tags of a page
@@ -127,10 +127,8 @@ class HtmlPage:
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
         """Decode a page and check what it costs. Raises PageError."""
         check_size(body)
-        decoded = decode(body, encoding)
-        page = without_readings(as_html(decoded, MAX_TAGS))
-        sent = body if page is decoded and isinstance(body, bytes) else None
-        return cls(bounded(page, sent))
+        page = without_readings(as_html(decode(body, encoding), MAX_TAGS))
+        return cls(bounded(page))
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
@@ -299,13 +297,9 @@ def _refuse_controls(sample: bytes) -> None:
         )
 
 
-def bounded(html: str, sent: bytes | None = None) -> str:
+def bounded(html: str) -> str:
     """Return a page that is parsed within bounds: tags of dozens of attributes end before these,
     which become text.
-
-    Args:
-        html: The page.
-        sent: The bytes that it was decoded from, if nothing else was done to them.
 
     Raises:
         PageError: "too_large" above `MAX_TAGS`, `MAX_ATTRIBUTES` and `MAX_NAMES`, even in scripts,
@@ -322,8 +316,8 @@ def bounded(html: str, sent: bytes | None = None) -> str:
         if _ENDLESS_TAG.search(html):
             # A comparison in a script can look like such a tag; another ">" does no harm there.
             html = _ENDLESS_TAG.sub(r"\g<0>>", html)
-    if _may_have_many_names(html, tags, sent):
-        _check_attributes(html, tags)
+        if _may_have_many_names(utf8, tags):
+            _check_attributes(html, tags)
     formatting = Counter(_MAY_FORMAT.findall(html))
     letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
     if tags > _FEW_TAGS or tags * letters > _MOST_REOPENED:
@@ -354,20 +348,15 @@ def _count_unclosed(utf8: bytes) -> int:
     return int(np.count_nonzero(opening[1:] & opening[:-1]))
 
 
-def _may_have_many_names(html: str, tags: int, sent: bytes | None) -> bool:
+def _may_have_many_names(utf8: bytes, tags: int) -> bool:
     """Return whether a page may have more than `MAX_NAMES` tags and attributes of different names.
 
-    There is a separator before each attribute, and in all encodings of the web it is the same byte.
+    There is a separator before each attribute.
     """
-    if sent is None:
-        # A name takes two letters with its separator, or four if there are no more than ASCII has.
-        if len(html) <= MAX_NAMES * (4 if html.isascii() else 2):
-            return False
-        sent = html.encode("utf-8", "surrogatepass")
-    elif len(sent) <= MAX_NAMES * _LEAST_OF_NAME:
+    if len(utf8) <= MAX_NAMES * _LEAST_OF_NAME:
         return False
     # A single look at the bytes: to count one letter after the other takes four times as long.
-    return tags + len(sent) - len(sent.translate(None, _SEPARATORS)) > MAX_NAMES
+    return tags + len(utf8) - len(utf8.translate(None, _SEPARATORS)) > MAX_NAMES
 
 
 def _check_attributes(html: str, tags: int) -> None:

@@ -35,7 +35,7 @@ from crawldedup.reading.blocks import (
     tags,
     totals,
 )
-from crawldedup.reading.cards import cards_of
+from crawldedup.reading.cards import Sizes, cards_of
 from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
 
@@ -343,8 +343,7 @@ class _Descent:
         self.cards = cards_of(
             blocks,
             kept,
-            sizes=sizes,
-            is_prose=read.is_prose,
+            Sizes(self._every, self._prose, prose),
             around=range(headline + 1, blocks.ends[near]),
             has_headline=headline >= 0,
         )
