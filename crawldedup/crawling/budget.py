@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
+from crawldedup.advice.rules import MOST_SKIPPED
 from crawldedup.recent import put_last
 from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 
 CHECKED: Final = 20
 """One in so many requests for an ended place is made, at first."""
-
-MOST_SKIPPED: Final = 50_000
-"""So many skipped requests are kept, which takes some 100 MB."""
 
 _CHECKS_BEFORE_FEWER: Final = 10
 _MOST_PLACES: Final = 10_000

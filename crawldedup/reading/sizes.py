@@ -25,7 +25,8 @@ def size_of(text: str) -> int:
 
 def size_beside_links(text: str, linked: int) -> int:
     """Return the size of a line without so many letters in links."""
-    return size_of(text) * (len(text) - linked) // max(len(text), 1)
+    others = len(text) - linked
+    return others if text.isascii() else size_of(text) * others // len(text)
 
 
 def size_with_titles(text: str, linked: int) -> int:

@@ -5,23 +5,26 @@
 
 import logging
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from scrapy import Request
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
-from scrapy.utils.job import job_dir
 
 from crawldedup.crawling.budget import Budget, Step, is_barren
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.meta import REPEATS_KEY
-from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.responses import is_exempt, pattern_of
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import count, say
-from crawldedup.scrapy_plugin.skipped import read_requests, write_requests
+from crawldedup.scrapy_plugin.skipped import (
+    file_of_job,
+    read_requests,
+    write_requests,
+    write_to_journal,
+)
 from crawldedup.verdict import Verdict
 
 FILE_NAME: Final = "crawldedup.budget"
@@ -64,12 +67,12 @@ class BudgetMiddleware:
         with crawl_options(crawler) as options:
             if options.budget is None or is_interactive(crawler):
                 raise NotConfigured
-        job = Path(directory, FILE_NAME) if (directory := job_dir(crawler.settings)) else None
+        job = file_of_job(crawler, FILE_NAME)
         middleware = cls(crawler, options.budget, job)
         if job is not None:
             crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
             crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
-        crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
+        signals.listen(crawler, signals.page_judged, middleware.page_judged)
         return middleware
 
     def engine_started(self) -> None:
@@ -94,10 +97,13 @@ class BudgetMiddleware:
         if step is not Step.MADE:
             count(self._crawler, f"budget/{step}")
         if step is Step.SKIPPED:
-            self._write({"skipped": shown(request.url), "rule": shown(f"budget of {places[0]}")})
+            write_to_journal(
+                self._crawler,
+                {"skipped": shown(request.url), "rule": shown(f"budget of {places[0]}")},
+            )
             raise OverBudgetError(places[0])
 
-    def page_judged(self, request: Request, verdict: Verdict) -> None:
+    def page_judged(self, request: Request, verdict: Verdict, **_: object) -> None:
         """Learn from a verdict whether a page brought something new.
 
         So did the page that led to it.
@@ -127,7 +133,7 @@ class BudgetMiddleware:
             f"the last {most} pages of {place} brought nothing new: the crawl makes one in twenty "
             "of its requests there, and fewer later (CRAWLDEDUP_BUDGET)",
         )
-        self._write({"ended": shown(place), "pages": most})
+        write_to_journal(self._crawler, {"ended": shown(place), "pages": most})
 
     def _go_on(self, place: str, url: str) -> None:
         skipped = self._budget.note_new(place)
@@ -142,10 +148,6 @@ class BudgetMiddleware:
             # the place may have ended again.
             meta = {**request.meta, _ASKED_AGAIN_KEY: True}
             self._crawler.engine.crawl(request.replace(dont_filter=True, meta=meta))
-
-    def _write(self, record: dict[str, Any]) -> None:
-        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
-            dedup.journal.put(record)
 
 
 def places_of(url: str) -> tuple[str, str]:

@@ -11,16 +11,19 @@ from scrapy import Request
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
-from scrapy.utils.job import job_dir
 
 from crawldedup.advice.rules import Aim, Predictor, Rule, Step, read_rules
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.responses import is_exempt
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import count, say
-from crawldedup.scrapy_plugin.skipped import read_requests, write_requests
+from crawldedup.scrapy_plugin.skipped import (
+    file_of_job,
+    read_requests,
+    write_requests,
+    write_to_journal,
+)
 from crawldedup.verdict import Kind, Verdict
 
 FILE_NAME: Final = "crawldedup.rules"
@@ -64,7 +67,7 @@ class RulesMiddleware:
             if options.rules is None or is_interactive(crawler):
                 raise NotConfigured
             rules = read_rules(Path(options.rules))
-        job = Path(directory, FILE_NAME) if (directory := job_dir(crawler.settings)) else None
+        job = file_of_job(crawler, FILE_NAME)
         middleware = cls(crawler, rules, job)
         if job is not None:
             crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
@@ -113,7 +116,9 @@ class RulesMiddleware:
             return request.replace(priority=request.priority - 1, dont_filter=True, meta=meta)
         if step is Step.SKIPPED:
             names = sorted(aim.rules)
-            self._write({"skipped": shown(request.url), "rule": shown("; ".join(names))})
+            write_to_journal(
+                self._crawler, {"skipped": shown(request.url), "rule": shown("; ".join(names))}
+            )
             raise PredictedDuplicateError(
                 aim.rewritten.url(), tuple(self._predictor.rules[name] for name in names)
             )
@@ -133,11 +138,12 @@ class RulesMiddleware:
             contrary = f"{aim.address.url()} is no copy of {aim.rewritten.url()}"
             say(self._crawler, logging.WARNING, f"leaves out the rule {rule.name}, for {contrary}")
             named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
-            self._write(
+            write_to_journal(
+                self._crawler,
                 {
                     "withdrawn": {**named, "folders": [rule.folder_of(aim.address)]},
                     "rule": shown(rule.name),
-                }
+                },
             )
         for skipped in wanted:
             self._ask(skipped)
@@ -159,7 +165,3 @@ class RulesMiddleware:
             number if isinstance(number, int) else None,
         )
         return self._predictor.aim_of(url, callback)
-
-    def _write(self, record: dict[str, Any]) -> None:
-        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
-            dedup.journal.put(record)

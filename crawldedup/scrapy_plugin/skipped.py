@@ -1,14 +1,32 @@
-"""Keep the requests that were skipped over the pause of a job. Scrapy's own queues are pickled,
-too.
+"""Keep the requests that were skipped over the pause of a job, and name them in the journal.
+Scrapy's own queues are pickled, too.
 """
 
 import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.utils.job import job_dir
 from scrapy.utils.request import request_from_dict
+
+from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+
+
+def file_of_job(crawler: Crawler, name: str) -> Path | None:
+    """Return a file in the directory of a job that may be paused; None for any other crawl."""
+    directory = job_dir(crawler.settings)
+    return Path(directory, name) if directory else None
+
+
+def write_to_journal(crawler: Crawler, record: dict[str, Any]) -> None:
+    """Write a record into the journal of a crawl, if it has one."""
+    dedup = crawler.get_downloader_middleware(DedupMiddleware)
+    if dedup is not None:
+        dedup.journal.put(record)
 
 
 def read_requests(path: Path, spider: Spider | None) -> Iterator[Request]:
