@@ -25,7 +25,7 @@ from crawldedup.commands.packing import packed, packed_suffix, unpacked_name
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
 from crawldedup.passwords import without_passwords
-from crawldedup.text import printable
+from crawldedup.text import pluralize, printable
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
@@ -188,6 +188,11 @@ class Output:
     def error(self, message: object) -> None:
         """Print an error or a note in one line on standard error."""
         self.err.print(Text(f"crawldedup: {safe_message(message)}"))
+
+    def left_out(self, count: int, noun: str) -> None:
+        """Print how many lines or parts of the sources cannot be read, as `unreadable` does."""
+        were = "was" if count == 1 else "were"
+        self.unreadable(f"{pluralize(count, noun)} cannot be read and {were} left out")
 
     def unreadable(self, error: object) -> None:
         """Print the error of a source that can't be read.

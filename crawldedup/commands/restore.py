@@ -72,8 +72,7 @@ def restore(given: Namespace, output: Output) -> None:
         values = {"output": given.output, "restored": restored, "set_aside": read}
         output.show(values, f"{words} into {printable(given.output)}")
     if unreadable:
-        were = "was" if unreadable == 1 else "were"
-        output.unreadable(f"{pluralize(unreadable, 'part')} cannot be read and {were} left out")
+        output.left_out(unreadable, "part")
 
 
 def _check_files(paths: list[Path]) -> None:

@@ -30,7 +30,7 @@ def advise(given: Namespace, output: Output) -> None:
         unreadable = database.load(journals)
         pages, withdrawn = database.evidence()
     if unreadable:
-        output.unreadable(f"{pluralize(unreadable, 'line')} cannot be read and were left out")
+        output.left_out(unreadable, "line")
     rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
     exported = (
         export(rules, pages, writer)

@@ -22,7 +22,7 @@ from crawldedup.commands.command import (
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import Journal, find_before, find_journals
 from crawldedup.report.command import DEFAULT_SOURCE
-from crawldedup.text import pluralize, printable
+from crawldedup.text import printable
 
 if TYPE_CHECKING:
     from crawldedup.report.queries import Database
@@ -138,10 +138,7 @@ def _warn(warned: _Warned, output: Output) -> None:
             "has no end: pages that only the index knew by then are unknown"
         )
     if warned.left_out:
-        were = "was" if warned.left_out == 1 else "were"
-        output.unreadable(
-            f"{pluralize(warned.left_out, 'line')} cannot be read and {were} left out"
-        )
+        output.left_out(warned.left_out, "line")
 
 
 def _check_order(earlier: Sequence[Journal], later: Sequence[Journal]) -> None:

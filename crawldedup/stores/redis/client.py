@@ -25,7 +25,7 @@ _REDIS_PORT: Final = 6379
 _SENTINEL_PREFIX: Final = "sentinel_"
 _LONGEST_SHOWN: Final = 200
 _NO_OPTION: Final = re.compile(
-    r"unexpected keyword argument '(\w+)'|multiple values for (?:keyword )?argument '(\w+)'"
+    r"(?:unexpected keyword argument|multiple values for (?:keyword )?argument) '(\w+)'"
 )
 
 
@@ -106,10 +106,16 @@ def read_url(url: str) -> Target:
     )
 
 
+def _unknown_option(error: Exception) -> str:
+    """Return the name of an option that the client doesn't have, by its error, or ""."""
+    found = _NO_OPTION.search(str(error))
+    return found[1] if found else ""
+
+
 def _in_words(error: Exception) -> str:
     """Return what is wrong with an option, without what only programmers of the client know."""
-    if no_option := _NO_OPTION.search(str(error)):
-        return f"there is no option {no_option[1] or no_option[2]!r}"
+    if name := _unknown_option(error):
+        return f"there is no option {name!r}"
     if isinstance(error, TypeError):
         return "an option has a value that it cannot have"
     if "int_max_str_digits" in str(error):
@@ -164,9 +170,8 @@ def _check_sentinel_options(sentinel_options: dict[str, str], *, ssl: bool) -> N
     try:
         _pool({**sentinel_options, "ssl": ssl}).make_connection()
     except TypeError as error:
-        if no_option := _NO_OPTION.search(str(error)):
-            name = f"{_SENTINEL_PREFIX}{no_option[1] or no_option[2]}"
-            raise ValueError(f"there is no option {name!r}") from None
+        if name := _unknown_option(error):
+            raise ValueError(f"there is no option {_SENTINEL_PREFIX + name!r}") from None
         raise
 
 

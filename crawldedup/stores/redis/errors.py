@@ -76,7 +76,7 @@ _TRANSLATIONS: Final = (
         exceptions.NoPermissionError,
         "",
         ConfigurationError,
-        ("does not give this user enough permissions"),
+        "does not give this user enough permissions",
     ),
     Translation(
         MasterNotFoundError,
