@@ -1,11 +1,20 @@
 """A crawl to try crawldedup on: `crawldedup demo` crawls a local site full of near duplicates."""
 
+from pathlib import Path
 from typing import Final
 
-from crawldedup.commands.command import Command
+from crawldedup.commands.command import Command, argument
 
 DEMO: Final = Command(
     "crawl a local site full of near duplicates, and report",
+    {
+        "--output": argument(
+            "write the report of the crawl here: .html, .json, .csv, .jsonl or .parquet (default: "
+            "crawldedup-demo.html; needs the extra report)",
+            "FILE",
+            type=Path,
+        )
+    },
     description=(
         "Crawls a local site full of near duplicates, and compares what was dropped with the "
         "site's own list of its copies. For your own pages, use scan FOLDER."

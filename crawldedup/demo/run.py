@@ -23,6 +23,7 @@ from crawldedup.commands.command import Output
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.demo.site import DemoSite, Reply, serving, target_of
 from crawldedup.errors import CrawlDedupError
+from crawldedup.journal import find_journals
 from crawldedup.stores.contract import NO_SESSION
 from crawldedup.text import printable
 
@@ -42,6 +43,8 @@ _SETTINGS: Final[dict[str, Any]] = {
     "CRAWLDEDUP_PREFER": "[]",
 }
 _SHOWN: Final = 10
+
+DEFAULT_REPORT: Final = Path("crawldedup-demo.html")
 
 
 class CrawlError(CrawlDedupError):
@@ -67,38 +70,45 @@ class Score:
     unscored: int = 0
 
 
-def run(_: object, output: Output) -> None:
-    """Run the demo. Raises CrawlError."""
+def run(given: Namespace, output: Output) -> None:
+    """Run the demo, and write the report of its crawl where the packages for that are installed.
+
+    Raises ConfigurationError for an output that can't be written, and CrawlError.
+    """
+    can_report = all(find_spec(package) is not None for package in ("duckdb", "jinja2"))
+    path: Path | None = given.output
+    if path is None and can_report and not output.as_json:
+        path = DEFAULT_REPORT
+    if path is not None:
+        # Here, so that `--help` does not wait for DuckDB.
+        from crawldedup.report.render import check_path
+
+        check_path("--output", path)
     site = DemoSite()
     with tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as name:
         folder = Path(name)
         with output.progress("crawling") as progress:
             pages = crawl(site, folder, progress)
-        score = scored(pages, site)
-        if output.as_json:
-            outcomes = Counter(page["outcome"] for page in pages)
-            output.show(
-                {"pages": len(pages), "outcomes": dict(outcomes), "manifest": asdict(score)}
-            )
-            return
-        if all(map(find_spec, ("duckdb", "jinja2"))):
-            from crawldedup.report import command
+        if path is not None:
+            _write_report(folder / "journal", path, output)
+    score = scored(pages, site)
+    outcomes = Counter(page["outcome"] for page in pages)
+    data = {"pages": len(pages), "outcomes": dict(outcomes), "manifest": asdict(score)}
+    count = f"{len(pages)} pages were crawled."
+    if path is not None:
+        report = f"The report is in {printable(str(path))}: open it in a browser."
+    else:
+        report = "To get a report, run `pip install duckdb jinja2` first."
+    output.show(data, f"{count} {report}", *score_lines(score))
 
-            asked = Namespace(
-                sources=[str(folder / "journal")],
-                crawls=False,
-                crawl=None,
-                against=None,
-                output=None,
-            )
-            command.run(asked, output)
-        else:
-            output.show(
-                None,
-                f"{len(pages)} pages were crawled. To get a report, run "
-                "`pip install duckdb jinja2` first.",
-            )
-        output.show(None, *score_lines(score))
+
+def _write_report(folder: Path, path: Path, output: Output) -> None:
+    from crawldedup.report.queries import Database, make_report
+    from crawldedup.report.render import write_report
+
+    with output.shares() as progress, Database(progress) as database:
+        report = make_report(database, find_journals([str(folder)]), [])
+        write_report(database, report, path)
 
 
 def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[dict[str, Any]]:

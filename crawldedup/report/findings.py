@@ -65,7 +65,7 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
             "skipped",
         )
     for wall in report["walls"][:_MOST_NAMED]:
-        share = f"{100 * wall['share']:.0f} % of {wall['window']} pages in a row read like"
+        share = f"{100 * wall['share']:.0f}% of {wall['window']} pages in a row read like"
         yield Finding(
             "bad",
             f"A login wall, a ban or a soft 404 is likely: {share} {wall['url']}.",
@@ -175,7 +175,7 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
         besides = f", without {hardly:,} that hardly differ from others" if hardly else ""
         yield Finding(
             "warn",
-            f"At the end of the crawl, {100 * new / pages:.1f} % of the pages were new{besides}.",
+            f"At the end of the crawl, {100 * new / pages:.1f}% of the pages were new{besides}.",
             "time",
         )
 

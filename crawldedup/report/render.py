@@ -216,12 +216,10 @@ def date(seconds: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share: "12 %", "0.4 %", "–" for None."""
+    """Return a share: "12%", "0.4%", "–" for None."""
     if share is None:
         return "–"
-    return (
-        f"{100 * share:.1f} %" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f} %"
-    )
+    return f"{100 * share:.1f}%" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f}%"
 
 
 def shown(text: str, longest: int = 120) -> str:
@@ -260,11 +258,11 @@ def headline(report: Mapping[str, Any]) -> str:
     share = f" ({percent(totals['share'])})" if copies else ""
     known = ""
     if revisits := counts["revisit"]:
-        fate = f"of which {revisits - totals['unwanted']:,} were" if totals["unwanted"] else "and"
-        known = f", {revisits:,} were known {fate} delivered again"
+        delivered = revisits - totals["unwanted"]
+        known = f", {revisits:,} known from before ({delivered:,} delivered again)"
     words = (
-        f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are "
-        f"duplicates{share}{known}."
+        f"{pluralize(checked, 'page')} checked: {counts['new']:,} new, "
+        f"{pluralize(copies, 'duplicate')}{share}{known}."
     )
     return words + _skipped_in_words(report)
 

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
@@ -16,6 +16,9 @@ from crawldedup.demo import run
 from crawldedup.demo.run import CrawlError, crawl, score_lines, scored
 from crawldedup.demo.site import DemoSite
 from tests.docs.pages import README, blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SITE = DemoSite()
 Pages = list[dict[str, Any]]
@@ -80,30 +83,71 @@ def test_a_crawl_is_scored_by_the_contents_of_its_pages(
     assert f"not reached: {len(SITE.manifest()) - len(reached)} pages" in said
 
 
-def test_the_command_reports_and_compares_with_the_truth(
-    crawled: tuple[Path, Pages], capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def _crawls_at_once(crawled: tuple[Path, Pages]) -> Iterator[None]:
+    """Let the demo take the crawl that was made."""
+
     def again(_site: DemoSite, folder: Path, *_: object, **__: object) -> Pages:
         shutil.copytree(crawled[0] / "journal", folder / "journal")
         return crawled[1]
 
     with mock.patch.object(run, "crawl", autospec=True, side_effect=again):
+        yield
+
+
+@pytest.mark.usefixtures("_crawls_at_once")
+def test_the_command_writes_a_report_and_compares_with_the_truth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo"]) == 0
+    told = capsys.readouterr().out
+    assert "The report is in crawldedup-demo.html" in told
+    assert re.search(
+        r" 0 pages by mistake\nkept: \d+ pieces of content, and 0 copies by mistake\n", told
+    )
+    assert "<title>" in (tmp_path / "crawldedup-demo.html").read_text()
+    assert main(["demo", "--output", "verdicts.csv"]) == 0
+    assert "The report is in verdicts.csv" in capsys.readouterr().out
+    assert (tmp_path / "verdicts.csv").read_text().count(",near,") > 20
+
+
+@pytest.mark.usefixtures("_crawls_at_once")
+def test_the_command_prints_json(
+    crawled: tuple[Path, Pages],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["pages"], values["manifest"]["wrong"]) == (len(crawled[1]), [])
+    assert values["outcomes"]["exact"] > 20
+    assert list(tmp_path.iterdir()) == []
+    assert main(["demo", "--json", "--output", "report.json"]) == 0
+    assert json.loads((tmp_path / "report.json").read_text())["totals"]["checked"] > 300
+
+
+@pytest.mark.usefixtures("_crawls_at_once")
+def test_the_command_compares_without_the_packages_of_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with mock.patch.object(run, "find_spec", return_value=None):
         assert main(["demo"]) == 0
-        told = capsys.readouterr().out
-        assert re.search(r"Largest of \d\d clusters", told)
-        assert re.search(
-            r" 0 pages by mistake\nkept: \d+ pieces of content, and 0 copies by mistake\n", told
-        )
-        assert main(["demo", "--json"]) == 0
-        values = json.loads(capsys.readouterr().out)
-        assert (values["pages"], values["manifest"]["wrong"]) == (len(crawled[1]), [])
-        assert values["outcomes"]["exact"] > 20
-        # Without DuckDB, there is only the comparison.
-        with mock.patch.object(run, "find_spec", return_value=None):
-            assert main(["demo"]) == 0
     told = capsys.readouterr().out
     assert "`pip install duckdb jinja2`" in told
     assert "copies, and 0 pages by mistake" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("_crawls_at_once")
+def test_a_report_that_cannot_be_written_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--output", str(tmp_path / "report.doc")]) == 2
+    assert "it must end with one of .html" in capsys.readouterr().err
 
 
 def test_a_crawl_that_fails_says_why(tmp_path: Path) -> None:

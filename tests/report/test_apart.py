@@ -231,7 +231,7 @@ def test_pairs_of_siblings_are_no_trap(report_of: ReportOf) -> None:
 def test_a_page_that_a_wall_repeats_is_named_once(report_of: ReportOf) -> None:
     wall = {"t": 1, "wall": f"{NEWS}/lost/0", "share": 1.0, "window": 60}
     made = report_of(*chained("/lost/{}"), wall)
-    assert findings(made, "A login wall, a ban or a soft 404 is likely: 100 % of 60 pages in a row")
+    assert findings(made, "A login wall, a ban or a soft 404 is likely: 100% of 60 pages in a row")
     assert findings(made, "or from each other") == []
 
 
@@ -253,7 +253,7 @@ def test_the_end_of_a_crawl_that_finds_kept_pages_alone_is_told(report_of: Repor
     early = [page(f"{NEWS}/story/{n}", t=n) for n in range(30)]
     late = [{**line, "t": 30 + n} for n, line in enumerate(chained("/lost/{}"))]
     (found,) = findings(report_of(*early, *late), "At the end of the crawl")
-    assert "0.0 % of the pages were new, without" in found
+    assert "0.0% of the pages were new, without" in found
     named = [{**line, "t": 30 + n} for n, line in enumerate(chained("/job/{}", "name"))]
     assert findings(report_of_again(report_of, *early, *named), "At the end of the crawl") == []
 

@@ -113,7 +113,7 @@ def test_the_terminal_shows_what_matters(report_of: ReportOf) -> None:
     text = printed(report_of(*journal(Crawl(3000)), earlier=tuple(journal(Crawl(300, edition=2)))))
     for wanted in (
         *(
-            "are duplicates",
+            "duplicates (",
             "- A trap (calendar): ",
             "town.example/calendar/{date}/",
             "forum.example ?sid=",
@@ -135,7 +135,7 @@ def test_a_url_that_does_not_fit_is_left_out_in_its_middle(report_of: ReportOf) 
     text = printed(report_of(*(copy(f"{url}&n={n}", url) for n in range(3))), 60).partition(
         "Largest of 1 clusters"
     )[2]
-    row = next(line.rstrip() for line in text.splitlines() if "100 %" in line)
+    row = next(line.rstrip() for line in text.splitlines() if "100%" in line)
     assert re.fullmatch("(?=.{,60}$).*https://news.example/long/.*….*0123456789", row)
 
 

@@ -68,7 +68,7 @@ def test_every_page_of_a_fleet_is_counted_once(fleet: Report) -> None:
         assert sum(group["responses"] for group in groups) == len(PAGES)
     assert sum(each["pages"] for each in fleet["similarity"]["bins"]) == outcomes["near"]
     assert headline(fleet).startswith(
-        f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked: "
+        f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages checked: "
     )
     assert json.loads(json.dumps(fleet, allow_nan=False))["totals"]["counts"] == outcomes
 
@@ -109,8 +109,7 @@ def test_the_headline_tells_what_was_delivered_again_and_what_was_not_downloaded
         *known, copy(f"{E_COM}copy", f"{E_COM}1"), *skipped, skipped[0], page(f"{E_COM}?3", t=2)
     )
     assert headline(made) == (
-        "4 pages were checked: 1 are new, 1 are duplicates (25 %), 2 were known of which 1 were "
-        "delivered again. "
+        "4 pages checked: 1 new, 1 duplicate (25%), 2 known from before (1 delivered again). "
         "3 downloads of copies were skipped: 2 by the rule rule 0, 1 by the rule rule 1."
     )
     assert "Downloads that were skipped" in page_of(made)
@@ -120,7 +119,7 @@ def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
     end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
     settings = {"similarity": 0.9, "recall": 0.98}
     made = report_of(page(E_COM, probes=40), end, settings=settings)
-    assert "The index holds 100,000,000 pages, 130 bytes each. Expected recall: 96 %." in page_of(
+    assert "The index holds 100,000,000 pages, 130 bytes each. Expected recall: 96%." in page_of(
         made
     )
 
