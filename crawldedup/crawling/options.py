@@ -181,13 +181,16 @@ class CrawlOptions(Options):
     )
     budget: int | None = _optional(
         checks.whole(10),
-        "A pattern of URLs ends once so many of its pages in a row brought nothing new: the others "
-        "are skipped but for checks, and fetched after all if one of them brings something new. "
-        "None ends no pattern.",
+        "The number of pages in a row without anything new after which a pattern of URLs ends. "
+        "The rest of its pages are skipped, except for samples, and fetched after all if a sample "
+        "brings something new. With None, no pattern ends.",
         int,
     )
     workers: int = _optional(
-        checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int
+        checks.whole(1),
+        "The number of processes that read pages. With None, it depends on the extractor and the "
+        "number of cores.",
+        int,
     )
     page_seconds: int = _option(
         30, checks.whole(1), "The number of seconds after which reading a page is given up."

@@ -10,7 +10,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
-from docutils.parsers.rst import directives
 from reference_markdown import commands_markdown, http_markdown, options_markdown, settings_markdown
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
@@ -31,19 +30,24 @@ def _load(path: str) -> Any:
 
 
 class OptionsDirective(SphinxDirective):
-    """List the options of the class at "module:Class"; with `:settings:` as Scrapy settings."""
+    """List the options that the library takes, of the class at "module:Class"."""
 
     required_arguments = 1
-    option_spec = {"settings": directives.flag}  # noqa: RUF012 - the type that docutils declares
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the generated Markdown."""
         options = options_of(_load(self.arguments[0]))
-        text = (
-            settings_markdown(options, self._guides())
-            if "settings" in self.options
-            else options_markdown(options)
-        )
+        return self.parse_text_to_nodes(options_markdown(options), allow_section_headings=True)
+
+
+class SettingsDirective(SphinxDirective):
+    """Describe some of the Scrapy settings: each line of the content is an example of one."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes of the generated Markdown."""
+        text = settings_markdown(list(self.content), self._guides())
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
     def _guides(self) -> dict[str, str]:
@@ -101,6 +105,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.connect("doctree-read", set_dashes)
     app.add_directive("dedup-options", OptionsDirective)
+    app.add_directive("dedup-settings", SettingsDirective)
     app.add_directive("dedup-commands", CommandsDirective)
     app.add_directive("dedup-http", HttpDirective)
     return {"parallel_read_safe": True}

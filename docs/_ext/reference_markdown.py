@@ -12,24 +12,32 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.scrapy_plugin.settings import crawl_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from crawldedup.options import Option
 
-SETTING_PREFIX = "CRAWLDEDUP_"
 _HELP_WIDTH = "88"
 _MOST_PAGES = 3
 
 
-def settings_markdown(options: tuple[Option, ...], pages: Mapping[str, str]) -> str:
-    """Return a section for each option that is a Scrapy setting, with the pages by their names that
-    tell of it.
+def settings_markdown(examples: Sequence[str], pages: Mapping[str, str]) -> str:
+    """Return a section for each Scrapy setting that has an example.
+
+    `examples` are lines of Python such as "CRAWLDEDUP_TTL = '30d'", in the order of the sections.
+    `pages` are the texts of the pages that may tell of a setting, by their names. Raises ValueError
+    for a line that sets nothing.
     """
-    return "\n".join(
-        _section(each, pages) for each in options if each.owner not in ("library", "request")
-    )
+    declared = crawl_settings()
+    sections = []
+    for example in examples:
+        name = example.partition(" = ")[0]
+        if name not in declared:
+            raise ValueError(f"no setting has the name {name!r}")
+        sections.append(_section(name, declared[name], example, pages))
+    return "\n".join(sections)
 
 
 def options_markdown(options: tuple[Option, ...]) -> str:
@@ -59,13 +67,14 @@ def leaf_parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentP
             yield from leaf_parsers(child)
 
 
-def _section(option: Option, pages: Mapping[str, str]) -> str:
-    name = SETTING_PREFIX + option.name.upper()
+def _section(name: str, option: Option, example: str, pages: Mapping[str, str]) -> str:
     facts = f"Default: `{_shown(option.default)}`. Allowed: {allowed_values(option)}."
     counts = Counter({page: len(re.findall(rf"\b{name}\b", text)) for page, text in pages.items()})
     told = [f"{{doc}}`/{page}`" for page, count in counts.most_common(_MOST_PAGES) if count]
     see = f"See {', '.join(told)}.\n" if told else ""
-    return f"## {name}\n\n```{{setting}} {name}\n```\n\n{option.help}\n\n{facts}\n\n{see}"
+    shown = f"```python\n{example}\n```"
+    title = f"### {name}\n\n```{{setting}} {name}\n```"
+    return f"{title}\n\n{option.help}\n\n{shown}\n\n{facts}\n\n{see}"
 
 
 def allowed_values(option: Option) -> str:

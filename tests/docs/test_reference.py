@@ -2,6 +2,7 @@
 not exist.
 """
 
+import ast
 import importlib
 import inspect
 import re
@@ -38,6 +39,27 @@ def first_column(page: str, title: str) -> set[str]:
 def test_a_page_names_no_setting_that_does_not_exist(page: Path) -> None:
     named = set(re.findall(rf"\b{PREFIX}([A-Z_]+[A-Z])", page.read_text("utf-8")))
     assert named - NOT_SETTINGS <= {name.removeprefix(PREFIX) for name in crawl_settings()}
+
+
+def examples_of_settings() -> list[tuple[str, object]]:
+    page = (REFERENCE / "settings.md").read_text("utf-8")
+    lines = re.findall(r"^(CRAWLDEDUP_\w+) = (.+)$", page, re.MULTILINE)
+    return [(name, ast.literal_eval(value)) for name, value in lines]
+
+
+def test_the_reference_has_one_example_of_every_setting() -> None:
+    names = [name for name, _ in examples_of_settings()]
+    assert sorted(names) == sorted(crawl_settings())
+
+
+@pytest.mark.parametrize(("name", "value"), examples_of_settings())
+def test_an_example_of_a_setting_is_allowed_and_no_default(
+    name: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apart.jl").touch()
+    option = crawl_settings()[name]
+    assert option.check(name, value) != option.default
 
 
 def test_the_reference_has_every_key_of_meta_signal_and_scheme_of_a_store() -> None:
