@@ -32,13 +32,16 @@ def checks(session: nox.Session) -> None:
 
     They share an environment, because to make one takes longer than most of them.
     """
-    session.install("-q", "-e", ".[test,bench,docs,openapi]", "build", "twine")
+    session.install("-q", "-e", ".[test,bench,docs,openapi]", "build", "twine", "scrapy-lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("codespell")
     session.run("mypy")
     session.run("mypy", "docs/images")
     session.run("lint-imports")
+    # The tutorial shows this project.
+    with session.chdir("example_project"):
+        session.run("scrapy-lint")
     session.run("python", ".ci/print_sizes.py")
     build_docs(session)
     check_package(session)

@@ -9,7 +9,7 @@ from spidermon.core.suites import MonitorSuite
 
 
 def percent(share):
-    return f"{100 * share:.4g} %"
+    return f"{100 * share:.4g}%"
 
 
 @monitors.name("Near duplicates")

@@ -5,43 +5,46 @@ SPIDER_MODULES = ["example.spiders"]
 
 ADDONS = {"crawldedup.Addon": 500}
 
-# Where pages are remembered. Without a store, that is a private file for one crawl, or JOBDIR if
-# there is one. A file keeps what was seen for later crawls; Redis lets several crawlers share it.
+# Where pages are remembered. By default, that is this process's memory, which ends with the crawl,
+# or a file in JOBDIR if there is one. A SQLite file keeps pages for later crawls, and several
+# crawlers can share a Redis server.
 # CRAWLDEDUP_STORE = "sqlite:///seen-pages.sqlite"
 # CRAWLDEDUP_STORE = "redis://localhost:6379/0"
 # CRAWLDEDUP_NAMESPACE = "news"
 # CRAWLDEDUP_TTL = "30d"
 
-# How much text two near duplicates share (the Jaccard similarity of word 3-shingles).
+# The similarity from which on a page is a near duplicate (the Jaccard similarity of word 3-shingles).
 # CRAWLDEDUP_SIMILARITY = 0.9
 
-# "drop-items": the spider follows the links of duplicates, and their items are dropped. "drop": it
-# does not see them. "mark": nothing is dropped, and response.meta["crawldedup_verdict"] says what
-# each page is.
+# What happens to a duplicate. "drop-items": its items are dropped, and its links are followed.
+# "drop": the spider never sees the page. "mark": nothing is dropped, and
+# response.meta["crawldedup_verdict"] says what each page is.
 # CRAWLDEDUP_ACTION = "drop-items"
 
-# "global": a page is compared with all pages. "site": only with pages of its own site.
+# Which pages a page is compared with: all pages ("global"), or those of its own site ("site").
 # CRAWLDEDUP_SCOPE = "global"
 
-# What to compare of each site's pages, where you know it: CSS selectors.
+# The part of a site's pages to compare, if you know it: a CSS selector.
 # CRAWLDEDUP_CONTENT = {"shop.example": "#product"}
-
-# Where a spider begins without -a start=... or -a dir=...
-START_URL = "http://127.0.0.1:8000/"
 
 # The demo site has an endless calendar, as many sites do.
 DEPTH_LIMIT = 12
 
-# A report of each crawl, in a file beside this project (pip install '/path/to/this/clone[report]').
+# Write a report at the end of each crawl. It needs pip install '/path/to/this/clone[report]'.
 # CRAWLDEDUP_REPORT = "report.html"
 
-# Spidermon fails a crawl whose figures are wrong (pip install spidermon). The limits are in
-# example/monitors.py.
+# Let Spidermon fail a crawl whose figures look wrong. It needs pip install spidermon, and the
+# limits are in example/monitors.py.
 # EXTENSIONS = {"spidermon.contrib.scrapy.extensions.Spidermon": 500}
 # SPIDERMON_ENABLED = True
 # SPIDERMON_SPIDER_CLOSE_MONITORS = ("example.monitors.CrawlMonitors",)
 
-# Polite defaults for crawls of real sites.
+# Polite values for real sites, and none for the demo site on this machine.
+CONCURRENT_REQUESTS_PER_DOMAIN = 1
+DOWNLOAD_DELAY = 1
+DOWNLOAD_SLOTS = {"127.0.0.1": {"concurrency": 8, "delay": 0}}
 ROBOTSTXT_OBEY = True
-CONCURRENT_REQUESTS_PER_DOMAIN = 8
+USER_AGENT = "example (+https://example.com/crawler)"
+
+FEED_EXPORT_ENCODING = "utf-8"
 LOG_LEVEL = "INFO"

@@ -1,13 +1,16 @@
-"""The common part of the spiders: where they begin, and that they stay on that host."""
+"""What the spiders have in common: where they begin, and that they stay on that host."""
 
 from urllib.parse import urlsplit
 
 import scrapy
 from scrapy.linkextractors import LinkExtractor
 
+# `python -m crawldedup.demo.site --port 8000` serves it.
+DEMO_SITE = "http://127.0.0.1:8000/"
+
 
 class SiteSpider(scrapy.Spider):
-    """Start at the URL of `-a start=URL`, or at `first_path` of the site in the settings."""
+    """Start at the URL of `-a start=URL`, or else at `first_path` of the demo site."""
 
     first_path = ""
     links = LinkExtractor()
@@ -23,7 +26,7 @@ class SiteSpider(scrapy.Spider):
             yield scrapy.Request(url)
 
     def first_urls(self):
-        return [self.start_url or self.settings["START_URL"] + self.first_path]
+        return [self.start_url or DEMO_SITE + self.first_path]
 
     def requests_to_links(self, response):
         return [scrapy.Request(link.url) for link in self.links.extract_links(response)]

@@ -55,5 +55,5 @@ def test_monitors_tell_a_crawl_that_went_wrong(tmp_path: Path) -> None:
         "OK",
         "OK",
     ]
-    assert "0 % of the pages passed unchecked, limit -50 %" in done.stderr
+    assert "0% of the pages passed unchecked, limit -50%" in done.stderr
     assert "a page has 1 copies, limit 0" in done.stderr

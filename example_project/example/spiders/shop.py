@@ -7,7 +7,7 @@ links are followed.
 
 from scrapy.linkextractors import LinkExtractor
 
-from example.site_spider import SiteSpider
+from example.site_spider import DEMO_SITE, SiteSpider
 
 
 class ShopSpider(SiteSpider):
@@ -31,7 +31,7 @@ class ShopSpider(SiteSpider):
         return (
             urls
             if self.start_url
-            else urls + [self.settings["START_URL"] + path for path in self.newsletters]
+            else urls + [DEMO_SITE + path for path in self.newsletters]
         )
 
     def parse(self, response):
