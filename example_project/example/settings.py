@@ -13,7 +13,7 @@ ADDONS = {"crawldedup.Addon": 500}
 # CRAWLDEDUP_NAMESPACE = "news"
 # CRAWLDEDUP_TTL = "30d"
 
-# The similarity from which on a page is a near duplicate (the Jaccard similarity of word 3-shingles).
+# The Jaccard similarity of word 3-shingles at which a page is a near duplicate.
 # CRAWLDEDUP_SIMILARITY = 0.9
 
 # What happens to a duplicate. "drop-items": its items are dropped, and its links are followed.

@@ -28,11 +28,7 @@ class ShopSpider(SiteSpider):
 
     def first_urls(self):
         urls = super().first_urls()
-        return (
-            urls
-            if self.start_url
-            else urls + [DEMO_SITE + path for path in self.newsletters]
-        )
+        return urls if self.start_url else urls + [DEMO_SITE + path for path in self.newsletters]
 
     def parse(self, response):
         if response.css(".sku"):
