@@ -23,7 +23,7 @@ from crawldedup.reading.block_names import (
     is_called_terms,
     label_of,
 )
-from crawldedup.reading.sizes import size_beside_links, size_of, size_with_titles
+from crawldedup.reading.sizes import least_with_titles, size_beside_links, size_of, size_with_titles
 
 
 def tags(names: str) -> frozenset[str]:
@@ -233,8 +233,7 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     blocks = _walk(tree.body, anchors, _WITHOUT_CONTROLS, holders)
     content: frozenset[int] = frozenset()
     for _ in range(_LEVELS_OF_NAMES):
-        rest = sum([size_with_titles(text, linked) for text, linked, _ in blocks.lines])
-        found = _content_among(blocks.left_out, rest, anchors)
+        found = _content_among(blocks.left_out, blocks.lines, anchors)
         if not found:
             break
         content |= found
@@ -254,7 +253,9 @@ class LeftOut(NamedTuple):
     """Whether it is so short that it was read all the same."""
 
 
-def _content_among(left_out: Sequence[LeftOut], rest: int, anchors: Set[int]) -> frozenset[int]:
+def _content_among(
+    left_out: Sequence[LeftOut], lines: Sequence[TextLine], anchors: Set[int]
+) -> frozenset[int]:
     """Return the `mem_id` of the elements that hold several times what the rest of the page says.
 
     Elements of one tag and name count together, such as the replies to a question, short ones
@@ -262,15 +263,18 @@ def _content_among(left_out: Sequence[LeftOut], rest: int, anchors: Set[int]) ->
 
     Args:
         left_out: The elements that were left out.
-        rest: The letters of the rest, without short links.
+        lines: The lines of the rest.
         anchors: The `mem_id` of each <a> that is no link.
     """
-    rest = max(0, rest - sum([each.letters for each in left_out if each.is_read]))
-    # Most pages end here, because no element is long enough, and neither are all of them together.
-    sizes = [each.letters for each in left_out]
-    is_short_alone = max(sizes, default=0) <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_CONTENT)
-    if is_short_alone and sum(sizes) <= max(rest * _BELIEVED, _LEAST_CONTENT):
+    read = sum([each.letters for each in left_out if each.is_read])
+    # Most pages end here, since letters of any script count at least once.
+    least = sum([least_with_titles(text, linked) for text, linked, _ in lines])
+    if _are_short(left_out, least - read):
         return frozenset()
+    rest = sum([size_with_titles(text, linked) for text, linked, _ in lines]) - read
+    if _are_short(left_out, rest):
+        return frozenset()
+    rest = max(0, rest)
     groups: dict[tuple[str, str, int], list[LeftOut]] = defaultdict(list)
     for each in left_out:
         groups[each.node.tag or "", class_of_noise(each.node), each.name].append(each)
@@ -297,6 +301,13 @@ def _content_among(left_out: Sequence[LeftOut], rest: int, anchors: Set[int]) ->
         if letters > most:
             content.update([each.node.mem_id for each in group])
     return frozenset(content)
+
+
+def _are_short(left_out: Sequence[LeftOut], rest: int) -> bool:
+    """Return whether no element is long enough beside the rest, nor are all of them together."""
+    sizes = [each.letters for each in left_out]
+    is_short_alone = max(sizes, default=0) <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_CONTENT)
+    return is_short_alone and sum(sizes) <= max(rest * _BELIEVED, _LEAST_CONTENT)
 
 
 def _asks_for_consent(node: LexborNode) -> bool:

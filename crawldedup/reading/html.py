@@ -31,7 +31,7 @@ from crawldedup.reading.blocks import (
 from crawldedup.reading.charsets import WIDE, codec_inside, codec_of
 from crawldedup.reading.markup import as_html, without_readings
 from crawldedup.reading.misplaced import check_copied_text
-from crawldedup.urls import MAX_CLAIMS, HeadLinks
+from crawldedup.urls import MAX_CLAIMS, NO_LINKS, HeadLinks
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages, the largest had
 # 18,000 elements.
@@ -71,8 +71,8 @@ _TAG_NAME: Final = re.compile(r"<[A-Za-z][^\s/>]{0,199}")
 # Bytes in UTF-8 that a name takes with what separates it, if there are `MAX_NAMES` different ones:
 # some hundred have one byte, and some ten thousand two.
 _LEAST_OF_NAME: Final = 3
-# One of them stands before every attribute.
-_SEPARATORS: Final = b" \t\n\f\r/\"'"
+# One of them stands before every attribute, or white space.
+_SEPARATORS: Final = b"/\"'"
 # Lexbor takes half a second for so many letters of attributes in one tag, and as long for so many
 # open elements. They have no room for `MAX_NAMES`, of which each takes two with what separates it.
 _FEW_LETTERS: Final = 80_000
@@ -109,7 +109,8 @@ _LARGEST_CONTROL_SHARE: Final = 0.03
 _CONTROL_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\v\f\r\x1a\x1b"))
 # NUL bytes and lone surrogates cannot be stored or encoded, the others XML and HTML trees refuse.
 _FORBIDDEN: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-_FORBIDDEN_BYTES: Final = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
+_WHITE_SPACE: Final = b"\t\n\r"
+_DELETE: Final = b"\x7f"
 # Each byte is a character, so no bytes are wrong in them.
 _SINGLE_BYTE: Final = ("cp125", "cp866", "cp874", "iso8859-", "koi8-", "mac-")
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
@@ -162,10 +163,11 @@ class HtmlPage:
     @property
     def links(self) -> HeadLinks:
         """The canonical links in the head. Those in the body may be a visitor's."""
-        selectors = ("head base[href]", "head link[rel~='canonical' i][href]")
-        links = (
-            [node.attributes["href"] for node in self.tree.css(selector)] for selector in selectors
-        )
+        head = self.tree.head
+        if head is None:
+            return NO_LINKS
+        selectors = ("base[href]", "link[rel~='canonical' i][href]")
+        links = ([node.attributes["href"] for node in head.css(selector)] for selector in selectors)
         bases, canonical = (tuple(filter(None, hrefs)) for hrefs in links)
         return HeadLinks("".join(bases[:1]), canonical[:MAX_CLAIMS])
 
@@ -275,11 +277,18 @@ def clean(text: str, utf8: bytes | None = None) -> str:
     """
     utf8 = text.encode("utf-8", "surrogatepass") if utf8 is None else utf8
     # To look at the bytes first takes a tenth of the time.
-    has_controls = len(utf8.translate(None, _FORBIDDEN_BYTES)) != len(utf8)
-    has_others = not text.isascii() and (
-        b"\xed" in utf8 or (b"\xef" in utf8 and b"\xef\xbf" in utf8)
+    has_controls = _has_controls(utf8)
+    # A single byte is found much sooner than several.
+    has_others = b"\xed" in utf8 or (
+        b"\xef" in utf8 and (b"\xef\xbf\xbe" in utf8 or b"\xef\xbf\xbf" in utf8)
     )
     return _FORBIDDEN.sub("", text) if has_controls or has_others else text
+
+
+def _has_controls(utf8: bytes) -> bool:
+    letters = np.frombuffer(utf8, np.uint8)
+    below_blank = letters[letters < ord(" ")].tobytes()
+    return below_blank.translate(None, _WHITE_SPACE) != b"" or _DELETE in utf8
 
 
 def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
@@ -310,7 +319,7 @@ def bounded(html: str) -> str:
         raise PageError("too_large", f"the page has {starts:,} tags, more than {MAX_TAGS:,}")
     if len(html) > _FEW_LETTERS:
         utf8 = html.encode("utf-8", "surrogatepass")
-        check_copied_text(html, len(utf8))
+        check_copied_text(html, tags, len(utf8))
         _check_tags_in_tags(html, utf8)
         # To search takes half the time of putting something in.
         if _ENDLESS_TAG.search(html):
@@ -355,8 +364,11 @@ def _may_have_many_names(utf8: bytes, tags: int) -> bool:
     """
     if len(utf8) <= MAX_NAMES * _LEAST_OF_NAME:
         return False
-    # A single look at the bytes: to count one letter after the other takes four times as long.
-    return tags + len(utf8) - len(utf8.translate(None, _SEPARATORS)) > MAX_NAMES
+    letters = np.frombuffer(utf8, np.uint8)
+    separators = int(np.count_nonzero(letters <= ord(" ")))
+    for other in _SEPARATORS:
+        separators += int(np.count_nonzero(letters == other))
+    return tags + separators > MAX_NAMES
 
 
 def _check_attributes(html: str, tags: int) -> None:

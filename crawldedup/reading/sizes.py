@@ -11,6 +11,7 @@ _WITHOUT_SPACES: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff01-\uffef"
     "\U00020000-\U0003ffff]+"
 )
+_ASCII: Final = bytes(range(0x80))
 _TIMES: Final = 3
 _LEAST_TITLE: Final = 25  # letters of a link
 
@@ -19,8 +20,11 @@ def size_of(text: str) -> int:
     """Return how many letters a text has; those of scripts without spaces count three times."""
     if text.isascii():
         return len(text)
-    others = len(_WITHOUT_SPACES.sub("", text))
-    return others + _TIMES * (len(text) - others)
+    # To drop the letters that are ASCII takes a fifth of the time of a pattern.
+    beyond = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    letters = beyond.decode("utf-8", "surrogatepass")
+    without_spaces = len(letters) - len(_WITHOUT_SPACES.sub("", letters))
+    return len(text) + (_TIMES - 1) * without_spaces
 
 
 def size_beside_links(text: str, linked: int) -> int:
@@ -34,3 +38,12 @@ def size_with_titles(text: str, linked: int) -> int:
     the site.
     """
     return size_of(text) if linked >= _LEAST_TITLE else size_beside_links(text, linked)
+
+
+def least_with_titles(text: str, linked: int) -> int:
+    """Return the least that `size_with_titles` may return, in whatever script a line is."""
+    if linked >= _LEAST_TITLE:
+        return len(text)
+    others = len(text) - linked
+    # White space at the edges of links is counted in these alone.
+    return others if others >= 0 else _TIMES * others
