@@ -50,6 +50,8 @@ _AGE: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+# To look for this first takes a tenth of the time.
+_IN_MOMENT: Final = re.compile(r"\d[-:./]\d")
 _PRINTED: Final = re.compile(
     r"\b(?:printed|gedruckt|ausgedruckt|imprimée?|stampat[oa]|impres[oa]|afgedrukt|utskriven|"
     r"udskrevet|wydrukowano|vytištěno|напечатано|распечатано)\b|印刷日|打印时间|列印時間",
@@ -70,7 +72,7 @@ def line_without_age(line: str) -> str:
         return line
     if _tells_age(line):
         return without_digits(line)
-    if _MOMENT.search(line) and _PRINTED.search(line):
+    if _IN_MOMENT.search(line) and _PRINTED.search(line) and _MOMENT.search(line):
         return " ".join(_MOMENT.sub("", line).split())
     return line
 

@@ -37,10 +37,11 @@ _LONG_TEXT: Final = 3_000
 
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _DECLARED: Final = ("product:price:amount", "og:price:amount", "product:retailer_item_id")
+# Each selector is tried on each element of a page. Few elements pass the first half of these.
 _SAYING: Final = (
-    "input[type=hidden], input[type=radio][checked], option[selected], [data-lat], "
-    "[itemprop=sku], [itemprop=productID], [itemprop=price], [itemprop=color], [itemprop=mpn], "
-    "[itemprop^=gtin], [itemprop=isbn], [itemprop=startDate]"
+    "input:is([type=hidden], [type=radio][checked]), option[selected], [data-lat], "
+    "[itemprop]:is([itemprop=sku], [itemprop=productID], [itemprop=price], [itemprop=color], "
+    "[itemprop=mpn], [itemprop^=gtin], [itemprop=isbn], [itemprop=startDate])"
 )
 _LINKED_DATA: Final = "script[type*='ld+json']"
 _ANY_DATA: Final = "script:not([src])"
@@ -165,9 +166,11 @@ def _leaves(data: Any) -> Iterator[_Leaf]:
         if not waiting:
             return
         inner = waiting.pop()
-        if inner.depth <= _MOST_DEPTH:
-            waiting += reversed(_parts_of(inner))
         value = inner.value
+        if isinstance(value, dict | list):
+            if inner.depth <= _MOST_DEPTH:
+                waiting += reversed(_parts_of(inner))
+            continue
         is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
         if is_value and value and inner.name in mark_words.IDENTIFYING:
             yield _Leaf(inner.path.strip(), str(value))

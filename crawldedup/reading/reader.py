@@ -400,13 +400,13 @@ def _lines_of(content: PageContent) -> list[str]:
 
 def _without_ages(content: PageContent) -> PageContent:
     """Leave out the numbers that say how old a page is, or when it was printed."""
-    whole, core = content.whole, content.core
-    return replace(
-        content,
-        text=without_ages(content.text),
-        whole=None if whole is None else without_ages(whole),
-        core=None if core is None else without_ages(core),
-    )
+    text, whole, core = content.text, content.whole, content.core
+    steady_text = without_ages(text)
+    steady_whole = None if whole is None else without_ages(whole)
+    steady_core = None if core is None else without_ages(core)
+    if (steady_text, steady_whole, steady_core) == (text, whole, core):
+        return content
+    return replace(content, text=steady_text, whole=steady_whole, core=steady_core)
 
 
 def _with_numbers(content: PageContent, headings: Collection[str], key: Key) -> PageContent:

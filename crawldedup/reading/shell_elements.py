@@ -5,6 +5,7 @@ around them.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from typing import Final
 
@@ -196,8 +197,14 @@ def _place_of(node: LexborNode, outer: int, *, holds_heading: bool) -> int:
         return outer
     if (attributes.get("role") or "").lower() in BOILERPLATE_ROLES:
         return _AROUND
-    names = ((attributes.get(name) or "")[:_LONGEST_LABEL] for name in ("class", "id"))
-    return _AROUND if any(map(shell_words.AROUND.search, names)) else outer
+    names = [(attributes.get(name) or "")[:_LONGEST_LABEL] for name in ("class", "id")]
+    return _AROUND if any(map(_is_called_around, names)) else outer
+
+
+# The pages of a site have few names, again and again.
+@lru_cache(maxsize=4096)
+def _is_called_around(name: str) -> bool:
+    return shell_words.AROUND.search(name) is not None
 
 
 def _is_named(node: LexborNode) -> bool:
@@ -210,7 +217,12 @@ def _is_slot(node: LexborNode) -> bool:
     """Return whether any ordinary page may have such an empty element."""
     attributes = node.attributes
     names = [(attributes.get(name) or "")[:_LONGEST_LABEL] for name in ("class", "id")]
-    return any(map(shell_words.SLOT.search, [*names, (node.tag or "")[:_LONGEST_LABEL]]))
+    return any(map(_is_called_slot, [*names, (node.tag or "")[:_LONGEST_LABEL]]))
+
+
+@lru_cache(maxsize=4096)
+def _is_called_slot(name: str) -> bool:
+    return shell_words.SLOT.search(name) is not None
 
 
 def _is_empty(node: LexborNode) -> bool:
