@@ -374,7 +374,11 @@ def _main_of(content: PageContent, read: PageText) -> MainText:
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:
     """Return the marks without invisible characters in their texts."""
-    return marks if marks.text is None else replace(marks, text=without_ignored(marks.text))
+    text = marks.text
+    if text is None:
+        return marks
+    seen = without_ignored(text)
+    return marks if seen == text else replace(marks, text=seen)
 
 
 def _of_shell(content: PageContent, shell: Shell) -> PageContent:
