@@ -331,7 +331,7 @@ def bounded(html: str) -> str:
             # A comparison in a script can look like such a tag; another ">" does no harm there.
             html = _ENDLESS_TAG.sub(r"\g<0>>", html)
         if _may_have_many_names(utf8, tags):
-            _check_attributes(html, tags)
+            _check_attributes(html, utf8, tags)
     formatting = Counter(_MAY_FORMAT.findall(html))
     letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
     if tags > _FEW_TAGS or tags * letters > _MOST_REOPENED:
@@ -378,12 +378,13 @@ def _may_have_many_names(utf8: bytes, tags: int) -> bool:
     return tags + white_space + separators > MAX_NAMES
 
 
-def _check_attributes(html: str, tags: int) -> None:
+def _check_attributes(html: str, utf8: bytes, tags: int) -> None:
     """Raise PageError("too_large") for too many attributes, or too many names of any kind."""
     # White space, a slash or the quote behind a value stands before each attribute.
-    quotes = html.count('"') + html.count("'")
-    beside = tags + html.count("/") + quotes // 2
-    if beside <= MAX_NAMES and beside + len(set(html.split())) <= MAX_NAMES:
+    quotes = _count_byte(utf8, '"') + _count_byte(utf8, "'")
+    beside = tags + _count_byte(utf8, "/") + quotes // 2
+    # Bytes are split at the white space of HTML, and letters at that of Unicode as well.
+    if beside <= MAX_NAMES and beside + len(set(utf8.split())) <= MAX_NAMES:
         return
     names = set(_TAG_NAME.findall(html))
     attributes = 0
