@@ -366,6 +366,15 @@ def test_padding_hides_no_names() -> None:
         html_reading.bounded(page("".join(tags)))
 
 
+def test_names_with_a_no_break_space_are_names_of_their_own() -> None:
+    tags = [
+        "<a " + " ".join(f"n{first}\xa0m{second}" for second in range(60)) + ">x</a>"
+        for first in range(1_100)
+    ]
+    with pytest.raises(PageError, match="names of tags and attributes"):
+        html_reading.bounded(page("".join(tags)))
+
+
 # Where the bounds lie: what is beyond is refused, since parsers take seconds for it, and what is
 # within is read.
 OPEN = {
