@@ -361,6 +361,37 @@ def test_pages_that_a_killed_crawl_may_have_met_are_not_new(
     assert "unfinished" not in capsys.readouterr().err
 
 
+def test_pages_that_a_killed_crawl_had_not_asked_for_are_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor has such a page moved, although its text is at another address as well."""
+    earlier = [*(line(name, "new", name) for name in ("met", "left", "text", "answered")), END]
+    later = [
+        line("met", "revisit", "met"),
+        line("text-here", "exact", "text", original="https://e.com/text"),
+        line("answered", "skipped", "", status=404, reason="http_404"),
+        line("answered-here", "new", "answered"),
+    ]
+    rows = changes_between(tmp_path, earlier, later)
+    assert {name: (row["change"], row["reason"]) for name, row in rows.items()} == {
+        "met": ("unchanged", ""),
+        "left": ("unknown", "the later journal is incomplete"),
+        "text": ("unknown", "the later journal is incomplete"),
+        "answered": ("moved", ""),
+    }
+    assert "the later crawl 'news-2.0' is unfinished" in capsys.readouterr().err
+    names = [str(tmp_path / f"{number}.0.jsonl") for number in "12"]
+    assert main(["changes", *names, "-o", str(tmp_path / "changes.html")]) == 0
+    shown = html.parse(tmp_path / "changes.html").getroot().text_content()
+    assert "The later crawl 'news-2.0' is unfinished, because its journal has no end" in shown
+    (tmp_path / "changes.jsonl").unlink()
+    capsys.readouterr()
+    rows = changes_between(tmp_path, earlier, [*later, END])
+    assert rows["left"]["reason"] == "not asked for, or no answer"
+    assert rows["text"]["change"] == "moved"
+    assert "unfinished" not in capsys.readouterr().err
+
+
 def test_a_redirect_is_named_by_the_journal(crawl: Crawler, tmp_path: Path) -> None:
     options = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite"}
     with Site({"/away": article(11), "/stays": article(12)}) as site:
