@@ -14,10 +14,15 @@ from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Answer, Site, article
 
 MISSING = Answer(b"<p>There is no such page.", status=404)
+OFFER = (
+    '<script type="application/ld+json">{"@type": "Product", "sku": "L1", "offers": '
+    '{"@type": "Offer", "price": "12.00", "availability": "%s"}}</script>'
+)
 FIRST = {
     "/same": article(11),
     "/changed": article(12),
     "/price": article(13, head='<meta property="product:price:amount" content="10.00">'),
+    "/sold-out": article(22, head=OFFER % "https://schema.org/InStock"),
     "/moved": article(14),
     "/moved-and-left": article(15),
     "/gone": article(16),
@@ -33,6 +38,7 @@ SECOND = {
     **FIRST,
     "/changed": article(12, changed_words=20),
     "/price": article(13, head='<meta property="product:price:amount" content="12.00">'),
+    "/sold-out": article(22, head=OFFER % "https://schema.org/OutOfStock"),
     "/moved": MISSING,
     "/moved-here": article(14),
     "/left-for/this": article(15),
@@ -45,6 +51,7 @@ EXPECTED = {
     "/same": "unchanged",
     "/changed": "changed",
     "/price": "changed",
+    "/sold-out": "changed",
     "/moved": "moved",
     "/moved-and-left": "moved",
     "/gone": "gone",
@@ -96,12 +103,13 @@ def test_each_page_is_what_the_two_crawls_say(
     assert rows["changed"]["what"] == "text"
     assert "{+" in rows["changed"]["difference"]
     assert rows["price"]["what"] == "data"
+    assert rows["sold-out"]["what"] == "availability"
     capsys.readouterr()
     assert main([*command, "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["changes"] == {
         "new": 1,
-        "changed": 2,
+        "changed": 3,
         "unchanged": 2,
         "moved": 2,
         "gone": 2,
