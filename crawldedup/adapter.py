@@ -168,8 +168,10 @@ def _check_options(values: Mapping[str, object]) -> None:
     if values["action"] not in ACTIONS:
         raise refused("action", values["action"], f"one of {', '.join(ACTIONS)}")
     for option in options_of(CrawlOptions):
-        if option.name in SCRAPY_ALONE and values.get(option.name, option.default) != option.default:
+        is_set = values.get(option.name, option.default) != option.default
+        if is_set and option.name in SCRAPY_ALONE:
+            others = ", ".join(name for name in SCRAPY_ALONE if name != option.name)
             raise ConfigurationError(
-                f"the option {option.name!r} only has an effect in Scrapy, and so have "
-                f"{', '.join(name for name in SCRAPY_ALONE if name != option.name)}: leave it out"
+                f"the option {option.name!r} only has an effect in Scrapy, and so have {others}: "
+                "leave it out"
             )

@@ -1,5 +1,4 @@
-"""Files that are written under another name until they are complete, and what killed processes leave
-of them.
+"""Files that have another name until they are complete, and what killed processes leave of them.
 
 A process holds a lock on its file for as long as it has that name. So a file without one was left
 over, and nobody needs it.
@@ -44,10 +43,10 @@ def remove_left_over(target: Path) -> None:
     beginning = re.escape(_beginning_of(target))
     pattern = re.compile(f"{beginning}[0-9a-f]{{{2 * _NUMBER_BYTES}}}{re.escape(_PART)}")
     with suppress(OSError):
-        names = [name for name in os.listdir(target.parent) if pattern.fullmatch(name)]
-        for name in names:
+        left_over = [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]
+        for path in left_over:
             with suppress(OSError):
-                _remove_unlocked(target.with_name(name))
+                _remove_unlocked(path)
 
 
 def _remove_unlocked(path: Path) -> None:
