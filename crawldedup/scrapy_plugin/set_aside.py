@@ -3,6 +3,7 @@
 import json
 import logging
 from io import BytesIO
+from pathlib import PurePath
 from typing import Any, Final
 
 from itemadapter import ItemAdapter
@@ -101,8 +102,8 @@ def encoding_of_feeds(settings: BaseSettings) -> str | None:
     """
     default = settings.get("FEED_EXPORT_ENCODING")
     encodings = set()
-    for feed in settings.getdict("FEEDS").values():
-        if feed.get("format") in _LINES:
+    for uri, feed in settings.getdict("FEEDS").items():
+        if feed.get("format", PurePath(uri).suffix.removeprefix(".")) in _LINES:
             encodings.add(feed.get("encoding", default))
     encoding = encodings.pop() if len(encodings) == 1 else default
     return None if encoding is None else str(encoding)

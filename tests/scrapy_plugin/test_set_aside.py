@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from scrapy.exporters import JsonLinesItemExporter
+from scrapy.settings import Settings
 
 from crawldedup.aside import items_in
 from crawldedup.cli import main
+from crawldedup.scrapy_plugin.set_aside import encoding_of_feeds
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Site
 
@@ -70,6 +72,25 @@ def test_restored_items_are_those_of_the_feed_byte_for_byte(
     dropped = [line for line in everything if line not in delivered]
     assert b"12.50" in dropped[0]
     assert restored.read_bytes() == b"".join(dropped)
+
+
+@pytest.mark.parametrize(
+    ("feeds", "encoding"),
+    [
+        ({}, "latin-1"),
+        ({"items.csv": {"format": "csv", "encoding": "utf-8"}}, "latin-1"),
+        ({"items.jl": {}}, "latin-1"),
+        ({"items.jl": {"encoding": "utf-8"}}, "utf-8"),
+        ({"s3://a/items": {"format": "jsonl", "encoding": "utf-8"}}, "utf-8"),
+        ({Path("items.jsonl"): {"encoding": None}}, None),
+        ({"a.jl": {"encoding": "utf-8"}, "b.jl": {"encoding": None}}, "latin-1"),
+    ],
+)
+def test_the_encoding_is_that_of_the_feeds_of_json_lines(
+    feeds: dict[Any, Any], encoding: str | None
+) -> None:
+    settings = Settings({"FEEDS": feeds, "FEED_EXPORT_ENCODING": "latin-1"})
+    assert encoding_of_feeds(settings) == encoding
 
 
 def test_an_item_whose_serializer_fails_is_kept_as_it_is(
