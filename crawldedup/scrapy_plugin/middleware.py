@@ -20,8 +20,8 @@ page passes. `shells` warns of sites whose pages a script has yet to fill. If th
 the option `on_error` is "fail", the spider is closed.
 
 Besides, the crawl learns which lines of a site change with every load: it asks a second time for a
-few pages (`reloads`), and compares the second answer with the first one. No spider sees a second
-answer.
+few pages (`reloads`), and compares the second answer with the first one (`extra_loads`). No spider
+sees a second answer.
 """
 
 import asyncio
@@ -52,6 +52,7 @@ from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.crawl_journal import CrawlJournal
 from crawldedup.scrapy_plugin.deliveries import Deliveries
+from crawldedup.scrapy_plugin.extra_loads import ExtraLoads
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.left_out import LeftOutLines
 from crawldedup.scrapy_plugin.meta import (
@@ -64,14 +65,13 @@ from crawldedup.scrapy_plugin.meta import (
     VERDICT_KEY,
 )
 from crawldedup.scrapy_plugin.overrides import changed, options_for
-from crawldedup.scrapy_plugin.reloads import Reloads, is_reload
+from crawldedup.scrapy_plugin.reloads import Reloads
 from crawldedup.scrapy_plugin.responses import is_start, page_of, reason_to_skip
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.shells import ShellWarnings
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.unmet_hosts import UnmetHosts
-from crawldedup.scrapy_plugin.wall_checks import WallCheck
 from crawldedup.scrapy_plugin.walls import WallWatch
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Kind, Verdict, describe, mark_of_sibling
@@ -120,6 +120,7 @@ class DedupMiddleware:
         self.journal = CrawlJournal(crawler, options)
         self._left_out = LeftOutLines(crawler, self.journal)
         self._walls = WallWatch(crawler, options.wall, self._stats, self.journal)
+        self._extra_loads = ExtraLoads(dedup, self._walls, self._page_to_compare)
         self._repeated = RepeatedLines()
         self._dated = DatedPages()
         self._shells = ShellWarnings(crawler)
@@ -221,10 +222,7 @@ class DedupMiddleware:
         # Spiders hand the meta of a page on to the next request.
         for key in PAGE_KEYS:
             request.meta.pop(key, None)
-        if is_reload(request):
-            await self._learn_from(request, response)
-        if check := self._walls.check_of(request):
-            await self._compare_with_wall(request, response, check)
+        await self._extra_loads.take(request, response)
         try:
             if reason := reason_to_skip(request, response, self._options.unchecked_urls):
                 self._stats.count(f"skipped/{reason}")
@@ -256,17 +254,6 @@ class DedupMiddleware:
             assert self._crawler.engine is not None
             self._crawler.engine.crawl(again)
 
-    async def _learn_from(self, request: Request, response: Response) -> None:
-        """Compare the second answer of a page with the first.
-
-        Raises IgnoreRequest: no spider has asked for it.
-        """
-        with suppress(Exception):
-            page = replace(self._page_of(request, response, self._options), remember=False)
-            judged = await self._dedup.judge(page)
-            self._dedup.hosts.learn(page, judged.read)
-        raise IgnoreRequest("loaded a second time to learn what changes with every load")
-
     def page_failed(self, response: object) -> None:
         """Leave a page undelivered whose callback or items failed."""
         # A spider may fail before there is any response, and an item need not come from one.
@@ -292,6 +279,10 @@ class DedupMiddleware:
         # the text of this visit, however little has changed.
         is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
+
+    def _page_to_compare(self, request: Request, response: Response) -> Page:
+        """Return the page of an answer that is compared with another one, and not remembered."""
+        return replace(self._page_of(request, response, self._options), remember=False)
 
     def _preparer_for(
         self, request: Request, response: Response, policy: CrawlOptions
@@ -358,18 +349,6 @@ class DedupMiddleware:
     def _tell_delivered(self) -> None:
         for page in self._deliveries.pop_delivered():
             self._dedup.deliver(page.url, identity=page.identity, scope_key=page.scope_key)
-
-    async def _compare_with_wall(
-        self, request: Request, response: Response, check: WallCheck
-    ) -> None:
-        """Compare the new answer of an earlier page with the wall.
-
-        Raises IgnoreRequest: no spider has asked for it.
-        """
-        with suppress(Exception):
-            page = replace(self._page_of(request, response, self._options), remember=False)
-            check.add((await self._dedup.judge(page)).read.fingerprint)
-        raise IgnoreRequest("loaded again to see whether a wall stands in its place")
 
     def _leave_text(
         self, request: Request, response: Response, judged: Judged, policy: CrawlOptions
