@@ -4,15 +4,18 @@ the same options.
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Final, Self
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
+from crawldedup.checks import refused
 from crawldedup.crawling.copies import Copies
 from crawldedup.crawling.options import OWN_TEXT, CrawlOptions
 from crawldedup.crawling.outcomes import Fate, decide, key_of
 from crawldedup.crawling.repeated import RepeatedLines
-from crawldedup.errors import CrawlDedupError, PageError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
+from crawldedup.options import options_of
 from crawldedup.page import Page
 from crawldedup.reading.shells import SHELL
 from crawldedup.scope import site_of
@@ -21,6 +24,27 @@ from crawldedup.verdict import mark_of_sibling
 
 MARK: Final = "crawldedup"  # the name under which a page carries its verdict
 HTML: Final = ("text/html", "application/xhtml+xml")
+ACTIONS: Final = ("mark", "drop")
+SCRAPY_ALONE: Final = (
+    "budget",
+    "crawl",
+    "enabled",
+    "item_action",
+    "item_fields",
+    "journal",
+    "on_error",
+    "postpone",
+    "reloads",
+    "report",
+    "rules",
+    "set_aside",
+    "unchecked_urls",
+    "wall",
+)
+"""The options that only a Scrapy crawl has, because they choose its requests, its items or its
+files.
+"""
+
 _MOST_SITES: Final = 100
 
 _log: Final = logging.getLogger("crawldedup")
@@ -35,10 +59,14 @@ class CrawlDeduplicator:
             duplicates.
         **options: The settings of a Scrapy crawl, in small letters and without CRAWLDEDUP_, such as
             `revisit`.
+
+    Raises:
+        ConfigurationError: A value isn't allowed, or only a Scrapy crawl has this option.
     """
 
     def __init__(self, store: str = "memory://", *, action: str = "mark", **options: Any) -> None:
         values = {"volatile": True, "workers": 1, **options, "store": store, "action": action}
+        _check_options(values)
         self.options = CrawlOptions.from_values(values)
         self.dedup = AsyncDeduplicator.from_options(
             self.options, workers=self.options.workers, page_seconds=self.options.page_seconds
@@ -80,7 +108,8 @@ class CrawlDeduplicator:
         asked["revisit_similarity"] = options.similarity_of_revisits
         page = Page(url, html=html, encoding=encoding, delivered=False, **asked)
         try:
-            prepare = self._copies.preparer(url, [links])
+            is_lenient = options.canonical == "compare"
+            prepare = self._copies.preparer(url, [links], is_lenient=is_lenient)
             judged = await self.dedup.judge(page, prepare, with_text=bool(options.text))
         except Exception as error:
             self._count_failure(url, error)
@@ -130,3 +159,19 @@ class CrawlDeduplicator:
                 printable(str(error)),
             )
         self.counts[kind] += 1
+
+
+def _check_options(values: Mapping[str, object]) -> None:
+    """Raise ConfigurationError for an option that would have no effect here, unless it has its
+    default.
+    """
+    if values["action"] not in ACTIONS:
+        raise refused("action", values["action"], f"one of {', '.join(ACTIONS)}")
+    for option in options_of(CrawlOptions):
+        is_set = values.get(option.name, option.default) != option.default
+        if is_set and option.name in SCRAPY_ALONE:
+            others = ", ".join(name for name in SCRAPY_ALONE if name != option.name)
+            raise ConfigurationError(
+                f"the option {option.name!r} only has an effect in Scrapy, and so have {others}: "
+                "leave it out"
+            )

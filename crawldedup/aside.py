@@ -7,6 +7,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -75,6 +76,7 @@ class Aside:
     evidence: str  #: Why it was dropped.
     cluster: str | None  #: The URL of the page, or the item, that it was dropped for.
     similarity: float | None  #: How similar the two are.
+    encoding: str | None = None  #: The encoding of the crawl's feeds; None for ASCII.
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Aside":
@@ -89,7 +91,19 @@ class Aside:
             evidence=str(record.get("evidence")),
             cluster=record.get("cluster"),
             similarity=verdict.get("similarity"),
+            encoding=record.get("encoding"),
         )
+
+    def line(self) -> bytes:
+        """Return the item as a line of JSON, as a feed of the crawl has it.
+
+        A feed can't hold an item that its encoding has no letters for. Such an item is written in
+        ASCII.
+        """
+        if isinstance(self.encoding, str):
+            with suppress(UnicodeError, LookupError):
+                return f"{json.dumps(self.item, ensure_ascii=False)}\n".encode(self.encoding)
+        return f"{json.dumps(self.item)}\n".encode("ascii")
 
 
 def items_in(path: Path) -> Iterator[Aside | None]:

@@ -96,7 +96,7 @@ class Verdict:
     #: True for a `revisit` with other text, or other marks, than was delivered last.
     changed: bool = False
     #: What is new on a changed page: any of `name`, `picture`, `player`, `listing`, `comments`,
-    #: `text` and `data`, such as a declared price.
+    #: `text`, `data`, such as a declared price, and `availability`.
     changed_by: tuple[str, ...] = ()
     #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
     abandoned: bool = False
@@ -200,7 +200,11 @@ def mark_of_sibling(verdict: Verdict) -> str | None:
     return verdict.rejected_by if is_kind(verdict.rejected_by or "") else None
 
 
-_CHANGES: Final = {"text": "other text", "comments": "new comments"}
+_CHANGES: Final = {
+    "text": "other text",
+    "comments": "new comments",
+    "availability": "another availability",
+}
 
 _HARDLY_APART: Final = frozenset({"text", "links"})
 

@@ -9,7 +9,6 @@ import io
 import json
 import os
 import re
-import secrets
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from crawldedup.commands.leftovers import unfinished_file
 from crawldedup.commands.packing import packed, packed_suffix, unpacked_name
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
@@ -308,7 +308,8 @@ def target_file(
 ) -> Iterator[BinaryIO]:
     """Yield a file to write.
 
-    At the end, it replaces `path`, and after an error, it's removed.
+    At the end, it replaces `path`, and after an error, it's removed. If a process that wrote the
+    same output was killed, what it has left is removed at the start.
 
     If it's incomplete at the end, its name ends in ".partial". If the name says so, the output is
     compressed, unless it already is (`packs=False`). "-" is standard output. Raises
@@ -320,11 +321,10 @@ def target_file(
         return
     # A link stays, and its target is replaced.
     path = path.resolve()
-    beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
     suffix = packed_suffix(path.name) if packs else ""
-    try:
+    with unfinished_file(path) as beside:
         with (
-            beside.open("xb", buffering=1 << 20) as file,
+            beside.open("r+b", buffering=1 << 20) as file,
             packed(suffix, file) if suffix else nullcontext(file) as out,
         ):
             yield out
@@ -333,8 +333,6 @@ def target_file(
             beside.replace(path)
         else:
             beside.replace(f"{path}.partial")
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def write_rows(

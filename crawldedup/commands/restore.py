@@ -1,6 +1,5 @@
 """The command `restore`: bring back items that a crawl has set aside."""
 
-import json
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -60,7 +59,7 @@ def restore(given: Namespace, output: Output) -> None:
             read += 1
             if wanted.holds_for(aside) and (judge is None or judge.keeps(aside)):
                 restored += 1
-                out.write(f"{json.dumps(aside.item)}\n".encode("ascii"))
+                out.write(aside.line())
                 if told_apart is not None:
                     told_apart.add(aside)
     if told_apart is not None:

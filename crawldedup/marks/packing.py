@@ -41,7 +41,7 @@ LEAST_LINKS: Final = 3
 """The minimum number of links that tell pages apart, except for listings."""
 
 MOST_BYTES: Final = 200
-"""More than the marks of any page."""
+"""No page has marks of more bytes."""
 
 
 def packed(marks: Marks) -> bytes:

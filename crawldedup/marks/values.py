@@ -21,7 +21,11 @@ _SHORT_MASK: Final = (1 << SHORT_BITS) - 1
 MOST_NAMES: Final = 7
 MOST_PICTURES: Final = 8
 MOST_PLAYERS: Final = 4
-MOST_DATA: Final = 8
+MOST_DATA: Final = 8  # beside the availability
+AVAILABILITY: Final = "availability"
+"""The name of the datum that says whether what a page offers is in stock."""
+
+AVAILABILITY_HASH: Final = 0  # in place of its hash, which no other name has
 SKETCH_BITS: Final = 64
 MOST_LINKS: Final = 255
 
@@ -60,7 +64,8 @@ class ShownMarks:
         pictures: The names of the content's pictures, the lead picture first.
         has_lead: Whether there is a lead picture.
         players: Videos, frames and places on maps.
-        data: Declared identifiers, chosen options and hidden fields, by name.
+        data: Declared identifiers, chosen options and hidden fields, by name; behind them the
+            availability of what the page offers.
         text: The main text without names, links, and the numbers of visits and dates.
         links: Where the links of the content lead.
         is_listing: Whether the page mostly consists of links.
@@ -145,7 +150,7 @@ class ShownMarks:
             has_lead=self.has_lead,
             players=tuple(short_hash(player, key) for player in self.players),
             data=tuple(
-                Datum(short_hash(name, key) & 0xFFFF, short_hash(value, key))
+                Datum(_datum_name_hash(name, key), short_hash(value, key))
                 for name, value in self.data
             ),
             text=None if self.text is None else short_hash(self.text, key),
@@ -155,6 +160,13 @@ class ShownMarks:
             numbers=None if self.numbers is None else short_hash(self.numbers, key),
             comments=_comments_hashed(self.comments, self.remarks, key),
         )
+
+
+def _datum_name_hash(name: str, key: Key) -> int:
+    """Return the hash of 16 bits of what a declared value is called."""
+    if name == AVAILABILITY:
+        return AVAILABILITY_HASH
+    return short_hash(name, key) & 0xFFFF or 1
 
 
 def _comments_hashed(
@@ -176,7 +188,7 @@ class Name(NamedTuple):
 
 
 class Datum(NamedTuple):
-    """The hashes of a declared value and of its name (16 bits)."""
+    """The hashes of a declared value and of its name (16 bits): see `AVAILABILITY_HASH`."""
 
     name: int
     value: int

@@ -1,7 +1,8 @@
 """Find out from its marks what has changed on a page since an earlier visit."""
 
 from crawldedup.marks.packing import unpacked
-from crawldedup.marks.relation import have_new_comments, shown_conflicts
+from crawldedup.marks.relation import Conflict, have_new_comments, shown_conflicts
+from crawldedup.marks.values import AVAILABILITY, AVAILABILITY_HASH, ContentMarks
 
 
 def shows_new_comments(marks: bytes, before: bytes) -> bool:
@@ -20,6 +21,8 @@ def shows_new_comments(marks: bytes, before: bytes) -> bool:
 def changes_between(marks: bytes, before: bytes) -> tuple[str, ...]:
     """Return which marks of a page have changed since an earlier visit, such as "data".
 
+    Among data, the availability has a name of its own.
+
     Args:
         marks: The packed marks of the page.
         before: Those of the earlier visit.
@@ -27,7 +30,24 @@ def changes_between(marks: bytes, before: bytes) -> tuple[str, ...]:
     own, other = unpacked(marks), unpacked(before)
     if own is None or other is None:
         return ()
-    changes = [conflict.name.lower() for conflict in shown_conflicts(own.content, other.content)]
+    changes: list[str] = []
+    for conflict in shown_conflicts(own.content, other.content):
+        if conflict is Conflict.DATA:
+            changes += _changed_data(own.content, other.content)
+        else:
+            changes.append(conflict.name.lower())
     if have_new_comments(own.content, other.content):
         changes.append("comments")
     return tuple(changes)
+
+
+def _changed_data(marks: ContentMarks, before: ContentMarks) -> list[str]:
+    """Return what to call the data that have changed."""
+    earlier = dict(before.data)
+    names = [name for name, value in marks.data if earlier.get(name, value) != value]
+    called = []
+    if any(name != AVAILABILITY_HASH for name in names):
+        called.append(Conflict.DATA.name.lower())
+    if AVAILABILITY_HASH in names:
+        called.append(AVAILABILITY)
+    return called

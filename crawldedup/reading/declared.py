@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawldedup.marks.values import MOST_DATA
+from crawldedup.marks.values import AVAILABILITY, MOST_DATA
 from crawldedup.reading import mark_words
 from crawldedup.reading.blocks import BLOCKS, Blocks, kinds_of, own_text
 from crawldedup.reading.labels import labeled_values
@@ -37,11 +37,13 @@ _LONG_TEXT: Final = 3_000
 
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _DECLARED: Final = ("product:price:amount", "og:price:amount", "product:retailer_item_id")
+_DECLARED_AVAILABILITY: Final = ("product:availability", "og:availability")
 # Each selector is tried on each element of a page. Few elements pass the first half of these.
 _SAYING: Final = (
     "input:is([type=hidden], [type=radio][checked]), option[selected], [data-lat], "
     "[itemprop]:is([itemprop=sku], [itemprop=productID], [itemprop=price], [itemprop=color], "
-    "[itemprop=mpn], [itemprop^=gtin], [itemprop=isbn], [itemprop=startDate])"
+    "[itemprop=mpn], [itemprop^=gtin], [itemprop=isbn], [itemprop=startDate], "
+    "[itemprop=availability])"
 )
 _LINKED_DATA: Final = "script[type*='ld+json']"
 _ANY_DATA: Final = "script:not([src])"
@@ -84,13 +86,36 @@ def declared_data(
         meta: What the page says about itself in its head.
     """
     found: dict[str, str] = {}
-    declared = [*_declared(elements.scripts), *_properties(elements.properties)]
-    declared += _chosen(elements.controls, blocks)
+    in_scripts, in_microdata = [*_declared(elements.scripts)], [*_properties(elements.properties)]
+    declared = [*in_scripts, *in_microdata, *_chosen(elements.controls, blocks)]
     declared += labeled_values(blocks)
     declared += [(name, meta[name]) for name in _DECLARED if name in meta]
     for name, value in declared:
-        found.setdefault(name, value[:_LONGEST_VALUE])
-    return tuple(found.items())[:MOST_DATA]
+        if name != AVAILABILITY:
+            found.setdefault(name, value[:_LONGEST_VALUE])
+    data = tuple(found.items())[:MOST_DATA]
+    in_head = [(AVAILABILITY, meta[name]) for name in _DECLARED_AVAILABILITY if name in meta]
+    available = _availability(in_scripts, in_microdata, in_head[:1])
+    # What declares nothing else offers nothing.
+    return (*data, (AVAILABILITY, available)) if data and available else data
+
+
+def _availability(*places: Sequence[tuple[str, str]]) -> str:
+    """Return the availability of what a page offers, from the first place that declares it.
+
+    A page may offer several variants, in any order.
+    """
+    for place in places:
+        values = [_without_vocabulary(value) for name, value in place if name == AVAILABILITY]
+        if any(values):
+            return ", ".join(sorted(values))[:_LONGEST_VALUE]
+    return ""
+
+
+def _without_vocabulary(value: str) -> str:
+    """Return "instock" for ``https://schema.org/InStock`` as well as for "in stock"."""
+    term = re.split(r"[/#]", value[:_LONGEST_VALUE].strip().rstrip("/"))[-1]
+    return "".join([char for char in term.lower() if char.isalnum()])
 
 
 def places_on_maps(blocks: Blocks, elements: Elements) -> Iterator[str]:
@@ -115,7 +140,11 @@ def _declared(scripts: Sequence[LexborNode]) -> Values:
             return
         prefix = "declared" if is_linked_data else f"script {place}"
         for leaf in _leaves(_decoded(content, is_json="json" in kind)):
-            if not _TOKEN.fullmatch(leaf.value):
+            if leaf.name == AVAILABILITY:
+                # Elsewhere, it may be the number of pieces that are left.
+                if is_linked_data:
+                    yield AVAILABILITY, leaf.value
+            elif not _TOKEN.fullmatch(leaf.value):
                 yield f"{prefix} {leaf.path}", leaf.value
 
 
@@ -124,12 +153,15 @@ def _properties(nodes: Sequence[LexborNode]) -> Values:
     found: dict[str, set[str]] = {}
     for node in nodes[:_MOST_CONTROLS]:
         attributes = node.attributes
-        value = attributes.get("content") or attributes.get("datetime") or node.text()
         name = (attributes.get("itemprop") or "").lower()
+        value = attributes.get("content") or attributes.get("datetime")
+        if name == AVAILABILITY:
+            value = value or attributes.get("href")
+        value = value or node.text()
         found.setdefault(name, set()).add(value.strip()[:_LONGEST_VALUE])
     for name, values in found.items():
         if len(values) == 1 and (value := values.pop()):
-            yield f"property {name}", value
+            yield (AVAILABILITY if name == AVAILABILITY else f"property {name}"), value
 
 
 def _decoded(script: str, *, is_json: bool) -> Any:
@@ -146,6 +178,7 @@ def _decoded(script: str, *, is_json: bool) -> Any:
 
 
 class _Leaf(NamedTuple):
+    name: str
     path: str
     value: str
 
@@ -172,8 +205,9 @@ def _leaves(data: Any) -> Iterator[_Leaf]:
                 waiting += reversed(_parts_of(inner))
             continue
         is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
-        if is_value and value and inner.name in mark_words.IDENTIFYING:
-            yield _Leaf(inner.path.strip(), str(value))
+        is_wanted = inner.name in mark_words.IDENTIFYING or inner.name == AVAILABILITY
+        if is_value and value and is_wanted:
+            yield _Leaf(inner.name, inner.path.strip(), str(value))
 
 
 def _parts_of(inner: _Inner) -> list[_Inner]:

@@ -34,7 +34,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.marks.address import Address
-from crawldedup.marks.values import MOST_DATA, ShownMarks
+from crawldedup.marks.values import AVAILABILITY, MOST_DATA, ShownMarks
 from crawldedup.reading import shell_words
 from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_of, kind_of, own_text
 from crawldedup.reading.html import HtmlPage
@@ -125,8 +125,8 @@ class Shell:
         return replace(marks, data=data[:MOST_DATA])
 
     def _is_particular(self, named_value: tuple[str, str]) -> bool:
-        value = named_value[1]
-        is_word = any(char.isalnum() for char in value)
+        name, value = named_value
+        is_word = any(char.isalnum() for char in value) and name != AVAILABILITY
         return is_word and not (
             _is_name(value, self.called) or shell_words.TRACKER_ID.fullmatch(value)
         )

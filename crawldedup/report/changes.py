@@ -101,44 +101,61 @@ def changes(given: Namespace, output: Output) -> None:
         _check_apart(earlier, database)
         database.rows("make_contents")
         left_out += database.load(later, CURRENT)
+        is_whole_later = not database.rows("unfinished")
         _check_apart(later, database)
         is_next = by_text and known_then == database.row("index")["known_before"]
         for name in ("make_contents", "make_answers"):
             database.rows(name)
-        database.rows("make_moves", by_text=by_text)
-        database.rows("make_changes_since", by_text=by_text, is_next=is_next, is_whole=is_whole)
+        database.rows("make_moves", by_text=by_text, is_whole_later=is_whole_later)
+        database.rows(
+            "make_changes_since",
+            by_text=by_text,
+            is_next=is_next,
+            is_whole=is_whole,
+            is_whole_later=is_whole_later,
+        )
         counts = {row["change"]: row["pages"] for row in database.rows("count_changes")}
         totals = {state: counts.get(state, 0) for state in STATES}
         examples = database.rows("first_changes", most=max(given.most, 0))
+        notes = _notes(_Lacking(earlier, later, by_text, is_whole, is_whole_later))
         if given.output is not None:
-            _write(database, _Compared(earlier, later, by_text, totals), given)
+            _write(database, _Compared(earlier, later, notes, totals), given)
     output.show({"changes": totals, "pages": examples}, *_lines_of(totals, examples, given.output))
-    _warn(_Warned(earlier[0].crawl, by_text, is_whole, left_out), output)
+    for note in notes:
+        output.error(note)
+    if left_out:
+        output.left_out(left_out, "line")
 
 
-class _Warned(NamedTuple):
+class _Lacking(NamedTuple):
     """What keeps a comparison from being complete."""
 
-    earlier: str  #: The name of the earlier crawl.
+    earlier: list[Journal]
+    later: list[Journal]
     by_text: bool  #: Whether texts could be compared.
     is_whole: bool  #: Whether the earlier crawl has ended.
-    left_out: int  #: How many lines cannot be read.
+    is_whole_later: bool  #: Whether the later crawl has.
 
 
-def _warn(warned: _Warned, output: Output) -> None:
-    """Say what the comparison lacks."""
-    if not warned.by_text:
-        output.error(
+def _notes(lacking: _Lacking) -> list[str]:
+    """Return what the comparison lacks, in sentences."""
+    notes = []
+    if not lacking.by_text:
+        notes.append(
             "the crawls had no common index, so texts cannot be compared: CRAWLDEDUP_STORE gives "
             "them one"
         )
-    if not warned.is_whole:
-        output.error(
-            f"the earlier crawl {printable(warned.earlier)!r} is unfinished, because its journal "
-            "has no end: pages that only the index knew by then are unknown"
+    if not lacking.is_whole:
+        notes.append(
+            f"the earlier crawl {printable(lacking.earlier[0].crawl)!r} is unfinished, because its "
+            "journal has no end: pages that only the index knew by then are unknown"
         )
-    if warned.left_out:
-        output.left_out(warned.left_out, "line")
+    if not lacking.is_whole_later:
+        notes.append(
+            f"the later crawl {printable(lacking.later[0].crawl)!r} is unfinished, because its "
+            "journal has no end: pages that it had not asked for by then are unknown"
+        )
+    return notes
 
 
 def _check_order(earlier: Sequence[Journal], later: Sequence[Journal]) -> None:
@@ -165,11 +182,11 @@ def _check_apart(journals: Sequence[Journal], database: "Database") -> None:
 
 
 class _Compared(NamedTuple):
-    """Two crawls, whether their texts could be compared, and how many pages of each kind."""
+    """Two crawls, what their comparison lacks, and how many pages of each kind."""
 
     earlier: list[Journal]
     later: list[Journal]
-    by_text: bool
+    notes: list[str]
     totals: dict[str, int]
 
 
@@ -185,7 +202,7 @@ def _write(database: "Database", compared: _Compared, given: Namespace) -> None:
         page = {
             "earlier": _named(compared.earlier),
             "later": _named(compared.later),
-            "by_text": compared.by_text,
+            "notes": compared.notes,
             "states": STATES,
             "sections": _SECTIONS,
             "totals": compared.totals,

@@ -241,11 +241,13 @@ def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
             "advice",
         )
     if withdrawn:
+        is_one = len(withdrawn) == 1
         text = (
-            f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: "
-            f"{_named(withdrawn)}."
+            f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and "
+            f"{'was' if is_one else 'were'} left out: {_named(withdrawn)}. `crawldedup advise` "
+            f"writes rules without {'it' if is_one else 'them'}."
         )
-        yield Finding("warn", f"{text} `crawldedup advise` writes rules without it.", "advice")
+        yield Finding("warn", text, "advice")
 
 
 def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:

@@ -9,8 +9,8 @@
    checks the fingerprints of all pages that are waiting.
 3. `outcomes.decide` turns the verdict into an `Outcome`. `deliveries.Deliveries` keeps track of the
    page until the spider is done with it.
-4. `walls.Walls` checks whether the site sends one page in place of many, and `wall_checks` whether
-   it does so in place of earlier pages, too.
+4. `walls.WallWatch` looks whether the site sends one page in place of many, and whether it does so
+   in place of earlier pages, too.
 5. `stats` and `crawl_journal` record the outcome, and `signals` announce it. The verdict goes into
    the meta of the request, and with `text` the main text as well.
 6. The page is dropped, marked or returned.
@@ -20,8 +20,8 @@ page passes. `shells` warns of sites whose pages a script has yet to fill. If th
 the option `on_error` is "fail", the spider is closed.
 
 Besides, the crawl learns which lines of a site change with every load: it asks a second time for a
-few pages (`reloads`), and compares the second answer with the first one. No spider sees a second
-answer.
+few pages (`reloads`), and compares the second answer with the first one (`extra_loads`). No spider
+sees a second answer.
 """
 
 import asyncio
@@ -45,15 +45,14 @@ from crawldedup.crawling.dated import DatedPages
 from crawldedup.crawling.options import OWN_TEXT, CrawlOptions
 from crawldedup.crawling.outcomes import Fate, Outcome, decide, key_of
 from crawldedup.crawling.repeated import RepeatedLines
-from crawldedup.crawling.walls import Walls
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.journal import shown
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.crawl_journal import CrawlJournal
 from crawldedup.scrapy_plugin.deliveries import Deliveries
+from crawldedup.scrapy_plugin.extra_loads import ExtraLoads
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.left_out import LeftOutLines
 from crawldedup.scrapy_plugin.meta import (
@@ -66,17 +65,16 @@ from crawldedup.scrapy_plugin.meta import (
     VERDICT_KEY,
 )
 from crawldedup.scrapy_plugin.overrides import changed, options_for
-from crawldedup.scrapy_plugin.reloads import Reloads, is_reload
+from crawldedup.scrapy_plugin.reloads import Reloads
 from crawldedup.scrapy_plugin.responses import is_start, page_of, reason_to_skip
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.shells import ShellWarnings
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.unmet_hosts import UnmetHosts
-from crawldedup.scrapy_plugin.wall_checks import WallCheck, WallGuard
+from crawldedup.scrapy_plugin.walls import WallWatch
 from crawldedup.stores.registry import is_persistent
-from crawldedup.text import printable
-from crawldedup.verdict import Kind, Verdict, describe, is_hardly_apart, mark_of_sibling
+from crawldedup.verdict import Kind, Verdict, describe, mark_of_sibling
 
 
 class DuplicatePageError(IgnoreRequest):
@@ -121,12 +119,12 @@ class DedupMiddleware:
         self._stats = CrawlStats(crawler, options)
         self.journal = CrawlJournal(crawler, options)
         self._left_out = LeftOutLines(crawler, self.journal)
-        self._walls = Walls()
+        self._walls = WallWatch(crawler, options.wall, self._stats, self.journal)
+        self._extra_loads = ExtraLoads(dedup, self._walls, self._page_to_compare)
         self._repeated = RepeatedLines()
         self._dated = DatedPages()
         self._shells = ShellWarnings(crawler)
         self._unmet_hosts = UnmetHosts(options.ignore_marks)
-        self._guard = WallGuard(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -209,14 +207,12 @@ class DedupMiddleware:
 
     def spider_idle(self) -> None:
         """End a crawl of which walls are all that is left. Raises CloseSpider."""
-        if self._guard.closed and self._guard.closed >= self._walls.sites.keys():
+        if self._walls.are_all_that_is_left:
             raise CloseSpider("crawldedup_wall")
 
     def process_request(self, request: Request) -> None:
         """Let a request pass. Raises IgnoreRequest for one to a site that answers with a wall."""
-        if self._guard.closed and site_of(request.url) in self._guard.closed:
-            self._stats.count("walls/ignored")
-            raise IgnoreRequest("its site answers with a wall, and CRAWLDEDUP_WALL is 'close'")
+        self._walls.let_pass(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Check the page, if it is one to check, and return it with flags.
@@ -226,10 +222,7 @@ class DedupMiddleware:
         # Spiders hand the meta of a page on to the next request.
         for key in PAGE_KEYS:
             request.meta.pop(key, None)
-        if is_reload(request):
-            await self._learn_from(request, response)
-        if check := self._guard.check_of(request):
-            await self._compare_with_wall(request, response, check)
+        await self._extra_loads.take(request, response)
         try:
             if reason := reason_to_skip(request, response, self._options.unchecked_urls):
                 self._stats.count(f"skipped/{reason}")
@@ -247,7 +240,7 @@ class DedupMiddleware:
             self.journal.unchecked(request, response, *self._stats.failed(response.url, error))
             self._shells.note(request, response.url, error)
             return response
-        await self._look_for_a_wall(request, judged)
+        await self._walls.look_at(request, judged)
         self._leave_text(request, response, judged, policy)
         await self._record(request, response, judged, outcome)
         self._load_again(request, judged.read)
@@ -260,17 +253,6 @@ class DedupMiddleware:
             self._stats.count("reloads")
             assert self._crawler.engine is not None
             self._crawler.engine.crawl(again)
-
-    async def _learn_from(self, request: Request, response: Response) -> None:
-        """Compare the second answer of a page with the first.
-
-        Raises IgnoreRequest: no spider has asked for it.
-        """
-        with suppress(Exception):
-            page = replace(self._page_of(request, response, self._options), remember=False)
-            judged = await self._dedup.judge(page)
-            self._dedup.hosts.learn(page, judged.read)
-        raise IgnoreRequest("loaded a second time to learn what changes with every load")
 
     def page_failed(self, response: object) -> None:
         """Leave a page undelivered whose callback or items failed."""
@@ -297,6 +279,10 @@ class DedupMiddleware:
         # the text of this visit, however little has changed.
         is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
+
+    def _page_to_compare(self, request: Request, response: Response) -> Page:
+        """Return the page of an answer that is compared with another one, and not remembered."""
+        return replace(self._page_of(request, response, self._options), remember=False)
 
     def _preparer_for(
         self, request: Request, response: Response, policy: CrawlOptions
@@ -363,52 +349,6 @@ class DedupMiddleware:
     def _tell_delivered(self) -> None:
         for page in self._deliveries.pop_delivered():
             self._dedup.deliver(page.url, identity=page.identity, scope_key=page.scope_key)
-
-    async def _look_for_a_wall(self, request: Request, judged: Judged) -> None:
-        """Say once of each wall what is suspected, and with "close" see whether to go on."""
-        verdict, action = judged.verdict, self._options.wall
-        if action == "ignore":
-            return
-        read = judged.read
-        asked = next(iter(request.meta.get("redirect_urls", ())), None)
-        suspicion = self._walls.add(verdict, read.fingerprint.digest, read.marks, asked)
-        if suspicion is None:
-            if action == "close" and verdict.kind is Kind.NEW and not is_hardly_apart(verdict):
-                self._guard.note_content(request, verdict.url)
-            return
-        self._stats.count("walls/suspected")
-        original, share, window, is_one_path = suspicion
-        consequence = "goes on"
-        # Pages that are kept may be contents: nothing is lost for a suspicion.
-        if action == "close" and (verdict.is_duplicate or verdict.kind is Kind.REVISIT):
-            consequence = self._guard.suspect(
-                site_of(verdict.url),
-                original,
-                judged.read.fingerprint,
-                is_one_path=is_one_path,
-            )
-        message = (
-            f"{round(share * window)} of the last {window} pages read like "
-            f"{printable(original)}. Is it a login form, a ban, a soft 404 or a consent page? "
-            f"CRAWLDEDUP_WALL is '{action}': the crawl {consequence}."
-        )
-        say(self._crawler, logging.WARNING, message)
-        self.journal.put({"wall": shown(original), "share": round(share, 4), "window": window})
-        await signals.send(
-            signals.wall_suspected, self._crawler, original=original, share=share, window=window
-        )
-
-    async def _compare_with_wall(
-        self, request: Request, response: Response, check: WallCheck
-    ) -> None:
-        """Compare the new answer of an earlier page with the wall.
-
-        Raises IgnoreRequest: no spider has asked for it.
-        """
-        with suppress(Exception):
-            page = replace(self._page_of(request, response, self._options), remember=False)
-            check.add((await self._dedup.judge(page)).read.fingerprint)
-        raise IgnoreRequest("loaded again to see whether a wall stands in its place")
 
     def _leave_text(
         self, request: Request, response: Response, judged: Judged, policy: CrawlOptions

@@ -1,16 +1,23 @@
 """Save the items that a crawl drops in a file, so that `crawldedup restore` can bring them back."""
 
+import json
 import logging
-from typing import Any
+from io import BytesIO
+from pathlib import PurePath
+from typing import Any, Final
 
 from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
+from scrapy.exporters import JsonLinesItemExporter
+from scrapy.settings import BaseSettings
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from crawldedup import wire
 from crawldedup.aside import FORMAT, VERSION, AsideFile, evidence_of
 from crawldedup.scrapy_plugin.signals import count, say
 from crawldedup.verdict import Verdict
+
+_LINES: Final = ("jsonlines", "jsonl", "jl")  # the formats of feeds that `restore` writes
 
 
 class SetAside:
@@ -27,6 +34,7 @@ class SetAside:
         self._crawler = crawler
         self._path = path
         self._encoder = ScrapyJSONEncoder()
+        self._encoding = encoding_of_feeds(crawler.settings)
         self._file: AsideFile | None = None
         self._has_complained = False
 
@@ -56,8 +64,10 @@ class SetAside:
             "evidence": evidence_of(verdict),
             "cluster": verdict.original,
             "verdict": wire.plain(verdict),
-            "item": ItemAdapter(item).asdict(),
+            "item": fields_of(item),
         }
+        if self._encoding is not None:
+            record["encoding"] = self._encoding
         return str(self._encoder.encode(record))
 
     def _complain(self, error: Exception) -> None:
@@ -66,3 +76,34 @@ class SetAside:
             self._has_complained = True
             message = f"cannot set an item aside in {self._path}, so it is delivered: {error}"
             say(self._crawler, logging.WARNING, f"{message} (further ones are only counted)")
+
+
+def fields_of(item: Any) -> dict[str, Any]:
+    """Return the fields of an item as a feed of JSON lines has them: in their order, and with their
+    serializers applied.
+
+    A serializer may count on what a later pipeline makes of its value. If one fails, the fields are
+    returned as they are.
+    """
+    line = BytesIO()
+    try:
+        JsonLinesItemExporter(line).export_item(item)
+        fields: dict[str, Any] = json.loads(line.getvalue())
+    # The classes of items and their serializers are the user's, and may raise anything.
+    except Exception:
+        return ItemAdapter(item).asdict()
+    return fields
+
+
+def encoding_of_feeds(settings: BaseSettings) -> str | None:
+    """Return the encoding of the crawl's feeds of JSON lines; None stands for ASCII.
+
+    If such feeds have several encodings, or there is none, it's ``FEED_EXPORT_ENCODING``.
+    """
+    default = settings.get("FEED_EXPORT_ENCODING")
+    encodings = set()
+    for uri, feed in settings.getdict("FEEDS").items():
+        if feed.get("format", PurePath(uri).suffix.removeprefix(".")) in _LINES:
+            encodings.add(feed.get("encoding", default))
+    encoding = encodings.pop() if len(encodings) == 1 else default
+    return None if encoding is None else str(encoding)

@@ -16,6 +16,7 @@ from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.marks.reasons import kind_in_words
 from crawldedup.passwords import shown_url
 from crawldedup.report.render import templates_of
+from crawldedup.scope import TOLD_APART
 from crawldedup.service.messages import SentPage, converted
 from crawldedup.service.metrics import registry_of_all_workers
 from crawldedup.service.problems import problem_of
@@ -81,7 +82,7 @@ def page_of(
     templates = templates_of(
         "crawldedup.service", describe, indented, kind_in_words, pluralize, shown_url, summary
     )
-    values = {"problem": None, **values}
+    values = {"problem": None, "told_apart": TOLD_APART, **values}
     page = templates.get_template(f"{name}.html").render(page=name, options=dedup.options, **values)
     # What was pasted may hold halves of surrogate pairs.
     return Answer(page.encode("utf-8", "replace"), status, headers)

@@ -13,8 +13,11 @@ from crawlee.storage_clients import MemoryStorageClient
 from crawlee.storages import RequestQueue
 
 from crawldedup import Kind, MainText
+from crawldedup.adapter import SCRAPY_ALONE
 from crawldedup.crawlee import DedupHook, is_duplicate
+from crawldedup.crawling.options import CrawlOptions
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
+from crawldedup.options import options_of
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.stores.sqlite.store import SqliteStore
 from tests.docs.pages import blocks
@@ -183,3 +186,56 @@ def test_the_guide_runs_as_printed(
 def test_a_wrong_option_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="did you mean 'revisit'"):
         DedupHook(revisits="drop")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("budget", 50),
+        ("wall", "close"),
+        ("reloads", 2),
+        ("set_aside", "aside.jl.gz"),
+        ("rules", "rules.json"),
+        ("on_error", "fail"),
+        ("enabled", False),
+    ],
+)
+def test_an_option_that_only_scrapy_has_is_refused(option: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=f"'{option}' only has an effect in Scrapy"):
+        DedupHook(**{option: value})
+
+
+def test_an_option_of_scrapy_may_have_its_default() -> None:
+    defaults = {option.name: option.default for option in options_of(CrawlOptions)}
+    hook = DedupHook(**{name: defaults[name] for name in SCRAPY_ALONE})
+    assert hook.options.wall == "warn"
+
+
+def test_every_option_of_a_crawl_is_used_or_refused() -> None:
+    """An option that is new has to be in one of the two lists."""
+    used = ("action", "canonical", "keep_per_cluster", "prefer", "remember", "revisit")
+    used += ("revisit_similarity", "page_seconds", "text", "trusted_sites", "workers")
+    of_crawl = {option.name for option in options_of(CrawlOptions)} - {
+        option.name for option in options_of()
+    }
+    assert of_crawl == {*used, *SCRAPY_ALONE}
+
+
+def test_items_are_dropped_in_scrapy_alone() -> None:
+    with pytest.raises(ConfigurationError, match="action is 'drop-items'; it must be one of mark"):
+        DedupHook(action="drop-items")
+
+
+def test_a_canonical_page_can_be_ignored() -> None:
+    """Two texts of a similarity between .8 and .9 are copies if one names the other."""
+    first = article(1)
+    second = article(1, changed_words=12, head='<link rel="canonical" href="https://e.com/1">')
+
+    async def kind_of(canonical: str) -> str:
+        async with DedupHook(canonical=canonical) as dedup:
+            await dedup.judge("https://e.com/1", first.body)
+            mark = await dedup.judge("https://other.example/2", second.body)
+            return str(mark["kind"])
+
+    assert asyncio.run(kind_of("compare")) == "near_duplicate"
+    assert asyncio.run(kind_of("ignore")) == "new"

@@ -17,6 +17,7 @@ from crawldedup.aside import EVIDENCE, FORMAT, VERSION, AsideFile, evidence_of, 
 from crawldedup.cli import _RESTORED
 from crawldedup.verdict import Coverage, Kind, Verdict
 from tests.commands.conftest import Run
+from tests.servers import wait_until
 
 VERDICTS = [
     Verdict(Kind.EXACT_DUPLICATE, "https://shop.example/p/1", "https://shop.example/p/0", 1.0),
@@ -154,6 +155,59 @@ def test_a_kill_loses_nothing_that_was_set_aside(run: Run) -> None:
     runs = [end - start for start, end in zip(starts, [*starts[1:], len(read)], strict=True)]
     # What was written, and not said any more, may be one item.
     assert all(told_of <= length <= told_of + 1 for told_of, length in zip(told, runs, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line"),
+    [
+        (None, b'{"title": "\\u00e9"}\n'),
+        ("utf-8", '{"title": "é"}\n'.encode()),
+        ("latin-1", b'{"title": "\xe9"}\n'),
+        ("cp1251", b'{"title": "\\u00e9"}\n'),
+        ("no such encoding", b'{"title": "\\u00e9"}\n'),
+        ("zip", b'{"title": "\\u00e9"}\n'),
+        (7, b'{"title": "\\u00e9"}\n'),
+    ],
+)
+def test_items_have_the_encoding_of_the_feeds(run: Run, encoding: object, line: bytes) -> None:
+    record = json.loads(record_of(0, VERDICTS[0]))
+    file = AsideFile("aside.jl.gz")
+    file.put(json.dumps({**record, "item": {"title": "é"}, "encoding": encoding}))
+    file.close()
+    assert run("restore aside.jl.gz -o out.jl").status == 0
+    assert Path("out.jl").read_bytes() == line
+
+
+def test_the_next_run_removes_what_a_killed_one_has_left(run: Run, aside: str) -> None:
+    """The file of a run that goes on stays, and so does that of another output."""
+    os.mkfifo("never")
+    command = [sys.executable, "-m", "crawldedup.cli", "restore", "never", "-o", "out.jl"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    program = subprocess.Popen(command, env=environment)
+    other = Path(".out.jl.gz.01234567.part")
+    other.write_text("another output")
+    try:
+        wait_until(lambda: [*Path().glob(".out.jl.????????.part")])
+        assert run(f"restore {aside} -o out.jl").status == 0
+        (left,) = Path().glob(".out.jl.????????.part")
+        assert left != other
+    finally:
+        program.kill()
+        program.wait()
+    assert left.exists()
+    assert run(f"restore {aside} -o out.jl --force").status == 0
+    assert len(ids_in(Path("out.jl"))) == 5
+    assert [*Path().glob(".*.part")] == [other]
+
+
+def test_no_link_and_no_pipe_is_taken_for_left_over(run: Run, aside: str) -> None:
+    Path("mine").write_text("mine")
+    Path(".out.jl.01234567.part").symlink_to("mine")
+    os.mkfifo(".out.jl.89abcdef.part")
+    Path(".out.jl.00000000.part").mkdir()
+    assert run(f"restore {aside} -o out.jl").status == 0
+    assert len([*Path().glob(".*.part")]) == 3
+    assert Path("mine").read_text() == "mine"
 
 
 # Deciding anew

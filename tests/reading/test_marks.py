@@ -19,6 +19,7 @@ from crawldedup.marks.values import (
     HAS_NUMBER,
     HEADLINE,
     IS_SINGLE_WORD,
+    MOST_DATA,
     SOCIAL_TITLE,
     TITLE_PART,
     ShownMarks,
@@ -236,6 +237,65 @@ def test_declared_values_identify_a_page() -> None:
     }
     # They count in navigation and noise as well: only their own names say what they are about.
     assert data_of(f"<aside>{script}</aside>") == data_of("", script)
+
+
+IN_STOCK = (
+    "https://schema.org/InStock",
+    "http://schema.org/InStock",
+    "InStock",
+    "in stock",
+    "in_stock",
+)
+
+
+def offered(*values: str) -> str:
+    """JSON-LD of a product in several variants."""
+    offers = [{"@type": "Offer", "availability": value} for value in values]
+    product = {"@type": "Product", "sku": "L-7", "offers": offers}
+    return f'<script type="application/ld+json">{json.dumps(product)}</script>'
+
+
+@pytest.mark.parametrize("value", IN_STOCK)
+def test_a_page_declares_whether_a_product_is_in_stock(value: str) -> None:
+    sku = '<meta itemprop="sku" content="L-7">'
+    in_body = (
+        f'<link itemprop="availability" href="{value}">',
+        f'<meta itemprop="availability" content="{value}">',
+        f'<span itemprop="availability">{value}</span>',
+    )
+    in_head = (
+        offered(value),
+        f'<meta property="product:availability" content="{value}">',
+        f'<meta property="og:availability" content="{value}">',
+    )
+    for declared in in_body:
+        assert data_of(sku + declared)["availability"] == "instock", declared
+    for declared in in_head:
+        assert data_of(sku, declared)["availability"] == "instock", declared
+
+
+def test_the_first_place_that_declares_the_availability_counts() -> None:
+    elsewhere = '<meta property="og:availability" content="oos">'
+    assert data_of("", offered("InStock") + elsewhere)["availability"] == "instock"
+    # The order of the variants says nothing.
+    several = data_of("", offered("SoldOut", "InStock", "InStock"))["availability"]
+    assert several == data_of("", offered("InStock", "SoldOut", "InStock"))["availability"]
+    assert several != data_of("", offered("InStock", "SoldOut", "SoldOut"))["availability"]
+
+
+def test_what_is_no_offer_has_no_availability() -> None:
+    assert data_of('<link itemprop="availability" href="https://schema.org/InStock">') == {}
+    state = {"page": {"id": 7, "availability": "17"}}
+    assert list(data_of(f"<script>var state = {json.dumps(state)}</script>").values()) == ["7"]
+    empty = offered("", "/", " # ")
+    assert "availability" not in data_of("", empty)
+
+
+def test_the_availability_takes_the_place_of_no_other_value() -> None:
+    fields = "".join(f'<input type=hidden name=part{n} value="{n}">' for n in range(20))
+    data = data_of(fields, offered("InStock"))
+    assert len(data) == MOST_DATA + 1
+    assert list(data)[-1] == "availability"
 
 
 def test_embedded_state_identifies_a_page() -> None:

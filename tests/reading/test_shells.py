@@ -83,6 +83,10 @@ SHELLS = {
         '<div id="root"></div><script type="application/ld+json">'
         '{"@type": "Organization", "name": "Acme"}</script>'
     ),
+    "an availability of nothing": page(
+        '<div id="root"></div><script type="application/ld+json">'
+        '{"@type": "Organization", "name": "Acme", "availability": "InStock"}</script>'
+    ),
     "a tracker beside it": page(
         '<div id="root"></div><noscript><iframe src="https://www.googletagmanager.com/ns.html">'
         '</iframe></noscript><script>dataLayer = [{"id": "GTM-ABCD"}]</script>'

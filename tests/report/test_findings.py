@@ -135,3 +135,21 @@ def test_patterns_that_have_ended_are_told(report_of: ReportOf) -> None:
     assert "Requests over the budget of a pattern" in shown
     assert "downloads of copies" not in shown
     assert made["savings"] == []
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (1, "1 URL rule proved wrong and was left out: "),
+        (3, "3 URL rules proved wrong and were left out: "),
+    ],
+)
+def test_rules_that_proved_wrong_are_told(report_of: ReportOf, number: int, said: str) -> None:
+    rule = {"kind": "query", "site": "https://e.com", "replace": "", "folders": ["/a/"]}
+    lines = [
+        {"t": 2, "rule": f"https://e.com: ?{name}", "withdrawn": {**rule, "find": name}}
+        for name in ("sid", "view", "lang")[:number]
+    ]
+    made = report_of(page(BLOG), *lines)
+    (text,) = findings(made, said)
+    assert text.endswith("without it." if number == 1 else "without them.")

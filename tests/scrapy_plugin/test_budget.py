@@ -143,23 +143,32 @@ def test_a_trap_that_never_ends_takes_a_tenth_of_the_fetches_at_most(
     assert result.counts["budget/ended"] >= 1
 
 
+# The pages of these traps are kept on the first day, so the index knows them on the second.
+_MOST_ON_SECOND_DAY = {"empty months": 0.15, "soft 404s": 0.15}
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("trap", ["empty months", "soft 404s"])
+@pytest.mark.parametrize("trap", TRAPS)
 def test_a_trap_ends_on_the_second_day_too(trap: str, crawl: Crawler, tmp_path: Path) -> None:
+    """It takes a tenth of the fetches at most, and all contents are delivered, new ones as well."""
     first, answer = TRAPS[trap]
-    pages = stories([first])
     store = f"sqlite:///{tmp_path}/seen.sqlite"
+    pages = stories([first])
+    later = {f"/story/{STORIES + number}": article(STORIES + number) for number in range(5)}
     with Site(pages) as site:
         site.pages = Trapped(site.pages, answer)
-        for _ in range(2):
-            site.asked.clear()
-            result = crawl(site, ["/list/0"], **OPTIONS, CRAWLDEDUP_STORE=store)
-            assert result.report["stats"]["finish_reason"] == "finished"
-            fetched = list(site.asked.elements())
+        assert crawl(site, ["/list/0"], **OPTIONS, CRAWLDEDUP_STORE=store).exit_status == 0
+        site.asked.clear()
+        last = f"/list/{STORIES // 10 - 1}"
+        site.pages.update({**later, last: linking(pages[last], [*later])})
+        result = crawl(site, ["/list/0"], **OPTIONS, CRAWLDEDUP_STORE=store)
+    pages |= later
+    assert result.report["stats"]["finish_reason"] == "finished"
+    assert pages.keys() <= set(result.items)
+    fetched = list(site.asked.elements())
     trapped = [path for path in fetched if path.partition("?")[0] not in pages]
-    assert pages.keys() <= set(fetched)
-    # The crawl of the first day has kept pages of the trap.
-    assert len(trapped) <= 0.15 * len(fetched)
+    assert len(trapped) <= _MOST_ON_SECOND_DAY.get(trap, 0.1) * len(fetched)
+    assert result.counts["budget/ended"] >= 1
 
 
 def test_known_pages_keep_the_pattern_that_leads_to_them_alive() -> None:

@@ -14,10 +14,15 @@ from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Answer, Site, article
 
 MISSING = Answer(b"<p>There is no such page.", status=404)
+OFFER = (
+    '<script type="application/ld+json">{"@type": "Product", "sku": "L1", "offers": '
+    '{"@type": "Offer", "price": "12.00", "availability": "%s"}}</script>'
+)
 FIRST = {
     "/same": article(11),
     "/changed": article(12),
     "/price": article(13, head='<meta property="product:price:amount" content="10.00">'),
+    "/sold-out": article(22, head=OFFER % "https://schema.org/InStock"),
     "/moved": article(14),
     "/moved-and-left": article(15),
     "/gone": article(16),
@@ -33,6 +38,7 @@ SECOND = {
     **FIRST,
     "/changed": article(12, changed_words=20),
     "/price": article(13, head='<meta property="product:price:amount" content="12.00">'),
+    "/sold-out": article(22, head=OFFER % "https://schema.org/OutOfStock"),
     "/moved": MISSING,
     "/moved-here": article(14),
     "/left-for/this": article(15),
@@ -45,6 +51,7 @@ EXPECTED = {
     "/same": "unchanged",
     "/changed": "changed",
     "/price": "changed",
+    "/sold-out": "changed",
     "/moved": "moved",
     "/moved-and-left": "moved",
     "/gone": "gone",
@@ -96,12 +103,13 @@ def test_each_page_is_what_the_two_crawls_say(
     assert rows["changed"]["what"] == "text"
     assert "{+" in rows["changed"]["difference"]
     assert rows["price"]["what"] == "data"
+    assert rows["sold-out"]["what"] == "availability"
     capsys.readouterr()
     assert main([*command, "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["changes"] == {
         "new": 1,
-        "changed": 2,
+        "changed": 3,
         "unchanged": 2,
         "moved": 2,
         "gone": 2,
@@ -358,6 +366,37 @@ def test_pages_that_a_killed_crawl_may_have_met_are_not_new(
     (tmp_path / "changes.jsonl").unlink()
     rows = changes_between(tmp_path, [line("met", "new", "3"), END], later)
     assert rows["known"]["change"] == "new"
+    assert "unfinished" not in capsys.readouterr().err
+
+
+def test_pages_that_a_killed_crawl_had_not_asked_for_are_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor has such a page moved, although its text is at another address as well."""
+    earlier = [*(line(name, "new", name) for name in ("met", "left", "text", "answered")), END]
+    later = [
+        line("met", "revisit", "met"),
+        line("text-here", "exact", "text", original="https://e.com/text"),
+        line("answered", "skipped", "", status=404, reason="http_404"),
+        line("answered-here", "new", "answered"),
+    ]
+    rows = changes_between(tmp_path, earlier, later)
+    assert {name: (row["change"], row["reason"]) for name, row in rows.items()} == {
+        "met": ("unchanged", ""),
+        "left": ("unknown", "the later journal is incomplete"),
+        "text": ("unknown", "the later journal is incomplete"),
+        "answered": ("moved", ""),
+    }
+    assert "the later crawl 'news-2.0' is unfinished" in capsys.readouterr().err
+    names = [str(tmp_path / f"{number}.0.jsonl") for number in "12"]
+    assert main(["changes", *names, "-o", str(tmp_path / "changes.html")]) == 0
+    shown = html.parse(tmp_path / "changes.html").getroot().text_content()
+    assert "The later crawl 'news-2.0' is unfinished, because its journal has no end" in shown
+    (tmp_path / "changes.jsonl").unlink()
+    capsys.readouterr()
+    rows = changes_between(tmp_path, earlier, [*later, END])
+    assert rows["left"]["reason"] == "not asked for, or no answer"
+    assert rows["text"]["change"] == "moved"
     assert "unfinished" not in capsys.readouterr().err
 
 

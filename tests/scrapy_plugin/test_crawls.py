@@ -447,6 +447,24 @@ def test_a_crawl_may_load_some_pages_with_numbers_twice(crawl: Crawler) -> None:
     assert result.passed == paths
 
 
+@pytest.mark.parametrize(("reloads", "known"), [(0, 0), (3, TOPICS)])
+def test_pages_with_a_counter_are_unchanged_the_next_day_if_some_are_loaded_twice(
+    crawl: Crawler, lasting_store: str, reloads: int, known: int
+) -> None:
+    """As the how-to page about daily crawls says. Without reloads, each number may be news."""
+    settings = {
+        "CRAWLDEDUP_STORE": lasting_store,
+        "CRAWLDEDUP_REVISIT": "drop",
+        "CRAWLDEDUP_RELOADS": reloads,
+    }
+    with counting_site() as site:
+        pages = [f"/{number}" for number in range(TOPICS)]
+        assert len(crawl(site, pages, **settings).items) == TOPICS
+        again = crawl(site, pages, **settings)
+    assert len(again.items) == TOPICS - known
+    assert again.counts.get("volatile", 0) == known
+
+
 @pytest.mark.parametrize("action", ["drop", "drop-items", "mark"])
 def test_the_item_of_the_start_page_comes_once_and_its_links_are_followed_each_time(
     crawl: Crawler, action: str

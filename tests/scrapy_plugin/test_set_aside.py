@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.exporters import JsonLinesItemExporter
+from scrapy.settings import Settings
 
 from crawldedup.aside import items_in
 from crawldedup.cli import main
+from crawldedup.scrapy_plugin.set_aside import encoding_of_feeds
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Site
 
@@ -43,6 +46,68 @@ def test_dropped_items_are_set_aside_and_restored_as_they_were(
     # A later crawl appends.
     crawl(site, PAGES, **options)
     assert len([*items_in(Path(path))]) == 4
+
+
+@pytest.mark.parametrize(
+    ("encoding", "of_feed"),
+    [(None, {}), ("utf-8", {}), ("ascii", {"encoding": "utf-8"}), ("utf-8", {"encoding": None})],
+)
+def test_restored_items_are_those_of_the_feed_byte_for_byte(
+    crawl: Crawler, site: Site, tmp_path: Path, encoding: str | None, of_feed: dict[str, Any]
+) -> None:
+    """With serializers, in the order of the fields, and in the encoding of the feed."""
+    path, restored = str(tmp_path / "aside.jl.gz"), tmp_path / "restored.jl"
+    feed = tmp_path / "feed.jl"
+    options: dict[str, Any] = {
+        "spider_class": "priced_spider.PricedSpider",
+        "FEEDS": {str(feed): {"format": "jsonlines", "overwrite": True, **of_feed}},
+        "FEED_EXPORT_ENCODING": encoding,
+    }
+    crawl(site, PAGES, **options, CRAWLDEDUP_ACTION="drop-items", CRAWLDEDUP_SET_ASIDE=path)
+    assert main(["restore", path, "-o", str(restored)]) == 0
+    delivered = feed.read_bytes().splitlines(keepends=True)
+    assert len(delivered) == 2
+    crawl(site, PAGES, **options, CRAWLDEDUP_ACTION="mark")
+    everything = feed.read_bytes().splitlines(keepends=True)
+    dropped = [line for line in everything if line not in delivered]
+    assert b"12.50" in dropped[0]
+    assert restored.read_bytes() == b"".join(dropped)
+
+
+@pytest.mark.parametrize(
+    ("feeds", "encoding"),
+    [
+        ({}, "latin-1"),
+        ({"items.csv": {"format": "csv", "encoding": "utf-8"}}, "latin-1"),
+        ({"items.jl": {}}, "latin-1"),
+        ({"items.jl": {"encoding": "utf-8"}}, "utf-8"),
+        ({"s3://a/items": {"format": "jsonl", "encoding": "utf-8"}}, "utf-8"),
+        ({Path("items.jsonl"): {"encoding": None}}, None),
+        ({"a.jl": {"encoding": "utf-8"}, "b.jl": {"encoding": None}}, "latin-1"),
+    ],
+)
+def test_the_encoding_is_that_of_the_feeds_of_json_lines(
+    feeds: dict[Any, Any], encoding: str | None
+) -> None:
+    settings = Settings({"FEEDS": feeds, "FEED_EXPORT_ENCODING": "latin-1"})
+    assert encoding_of_feeds(settings) == encoding
+
+
+def test_an_item_whose_serializer_fails_is_kept_as_it_is(
+    crawl: Crawler, site: Site, tmp_path: Path
+) -> None:
+    """A later pipeline may make what the serializer takes."""
+    path, restored = str(tmp_path / "aside.jl.gz"), tmp_path / "restored.jl"
+    options = {
+        "spider_class": "priced_spider.UnfinishedSpider",
+        "CRAWLDEDUP_ACTION": "drop-items",
+        "CRAWLDEDUP_SET_ASIDE": path,
+    }
+    result = crawl(site, PAGES, **options)
+    assert result.counts["items_dropped"] == 2
+    assert main(["restore", path, "-o", str(restored)]) == 0
+    items = [json.loads(line) for line in restored.read_text().splitlines()]
+    assert [item["price"] for item in items] == ["12 euros"] * 2
 
 
 def test_items_that_the_pipeline_drops_are_set_aside_as_well(

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,6 +106,21 @@ def test_pages_of_one_site_are_told_apart_by_their_marks(console: Service) -> No
     assert page.css_first("input[name=first-url]").attributes["value"] == urls["first-url"]
     # Without URLs, nothing says that they are of one site.
     assert texts(sent(console, "/", **pair), "h2")[0].startswith("Exact duplicate")
+
+
+def test_the_page_says_that_a_person_has_told_pages_apart(tmp_path: Path) -> None:
+    file = tmp_path / "apart.jl"
+    file.write_text('{"url": "https://tides.example/2"}\n')
+    # Two texts that read alike, and two that do not.
+    for second in (TIDES, LONG):
+        with service_here(apart=str(file)) as console:
+            urls = {"first-url": "https://a.example/1", "second-url": "https://tides.example/2"}
+            page = sent(console, "/", first=TIDES, second=second, **urls)
+        (told, *_) = texts(page, "main section")
+        assert "Why: a person has told them apart (the option `apart`)." in told
+        assert "Kept aparta person has told them apart" in told
+        assert "their marks say" not in told
+        assert "copies count at about" not in told
 
 
 def test_the_index_is_searched_and_shown(console: Service) -> None:

@@ -23,11 +23,13 @@ CREATE TABLE answers AS SELECT page, arg_max(status, moment) AS status, arg_max(
 
 -- name: make_moves
 -- The addresses that the earlier crawl did not meet, and what they have in common with a page that is not met any more:
--- its text, or that they are copies of it.
+-- its text, or that they are copies of it. A later crawl that was cut short may not have come to the page, which may be
+-- where it was: then only a page whose address was asked for has moved.
 CREATE TABLE moves AS WITH arrived AS (
     SELECT * FROM contents WHERE page NOT IN (SELECT page FROM former.contents)
 ), left_behind AS (
     SELECT * FROM former.contents WHERE NOT is_copy AND page NOT IN (SELECT page FROM contents)
+        AND ($is_whole_later OR page IN (SELECT page FROM answers))
 ), by_text AS (
     SELECT digest, min(url) AS url FROM arrived WHERE outcome <> 'thin' GROUP BY digest
 ), by_original AS (
@@ -62,7 +64,8 @@ CREATE TABLE changes_since AS WITH states AS (
         WHEN moves.url IS NOT NULL THEN 'moved'
         WHEN status IN (404, 410) THEN 'gone'
         ELSE 'unknown' END AS change,
-        now.page IS NOT NULL AS is_met, earlier.page IS NULL AS is_unmet_before
+        now.page IS NOT NULL AS is_met, earlier.page IS NULL AS is_unmet_before,
+        answers.page IS NOT NULL AS is_answered
     FROM contents AS now FULL JOIN former.contents AS earlier USING (page)
     LEFT JOIN moves USING (page) LEFT JOIN answers USING (page)
 )
@@ -72,6 +75,7 @@ SELECT change, url, site, coalesce(moved_to, '') AS moved_to, if(change = 'chang
     WHEN change <> 'unknown' THEN ''
     WHEN is_unmet_before THEN 'the earlier journal is incomplete'
     WHEN is_met THEN 'the crawls have no common index'
+    WHEN NOT is_answered AND NOT $is_whole_later THEN 'the later journal is incomplete'
     ELSE coalesce(nullif(reason, ''), 'not asked for, or no answer') END AS reason
 FROM states WHERE change IS NOT NULL;
 

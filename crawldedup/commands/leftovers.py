@@ -1,0 +1,84 @@
+"""Files that have another name until they are complete, and what killed processes leave of them.
+
+A process holds a lock on its file for as long as it has that name. So a file without one was left
+over, and nobody needs it.
+"""
+
+import fcntl
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+_PART: Final = ".part"
+_NUMBER_BYTES: Final = 4
+_LONGEST_NAME: Final = 50
+_TRIES: Final = 10
+
+
+@contextmanager
+def unfinished_file(target: Path) -> Iterator[Path]:
+    """Yield the path of a new, empty file in the folder of a target, and remove it at the end.
+
+    First, files that killed processes have left of the same target are removed.
+
+    Raises:
+        OSError: The file can't be made.
+    """
+    remove_left_over(target)
+    path, holder = _new_file(target)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(holder)
+
+
+def remove_left_over(target: Path) -> None:
+    """Remove the files of a target that no process is writing. Files that can't be removed stay."""
+    beginning = re.escape(_beginning_of(target))
+    pattern = re.compile(f"{beginning}[0-9a-f]{{{2 * _NUMBER_BYTES}}}{re.escape(_PART)}")
+    with suppress(OSError):
+        left_over = [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]
+        for path in left_over:
+            with suppress(OSError):
+                _remove_unlocked(path)
+
+
+def _remove_unlocked(path: Path) -> None:
+    """Remove a file that nobody holds a lock on. Raises OSError for any other."""
+    # A link is not followed, and a named pipe doesn't block.
+    file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    finally:
+        os.close(file)
+
+
+def _new_file(target: Path) -> tuple[Path, int]:
+    """Make a file, and return its path and a descriptor that holds a lock on it.
+
+    Raises OSError.
+    """
+    for _ in range(_TRIES):
+        number = secrets.token_hex(_NUMBER_BYTES)
+        path = target.with_name(f"{_beginning_of(target)}{number}{_PART}")
+        holder = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        # On a file system without locks, no file can be told to be left over, so all of them stay.
+        with suppress(OSError):
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.exists():
+            return path, holder
+        # Another process has taken it for left over, before it was locked.
+        os.close(holder)
+    raise OSError(f"no file can be made for {target}: others remove it at once")
+
+
+def _beginning_of(target: Path) -> str:
+    return f".{target.name[:_LONGEST_NAME]}."

@@ -1,0 +1,61 @@
+"""Take the answers to requests that no spider has made: second loads of a page, which show what
+changes with every load, and those that check whether a wall stands in its place.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+
+from crawldedup.aio import AsyncDeduplicator
+from crawldedup.page import Page
+from crawldedup.scrapy_plugin.reloads import is_reload
+from crawldedup.scrapy_plugin.wall_checks import WallCheck
+from crawldedup.scrapy_plugin.walls import WallWatch
+
+PageOf = Callable[[Request, Response], Page]
+
+
+class ExtraLoads:
+    """Learns from answers that no spider is to see.
+
+    Args:
+        dedup: Reads the pages.
+        walls: Knows which requests check a wall.
+        page_of: Returns the page of an answer, which isn't to be remembered.
+    """
+
+    def __init__(self, dedup: AsyncDeduplicator, walls: WallWatch, page_of: PageOf) -> None:
+        self._dedup = dedup
+        self._walls = walls
+        self._page_of = page_of
+
+    async def take(self, request: Request, response: Response) -> None:
+        """Learn from an answer that no spider has asked for. Any other is left alone.
+
+        Raises IgnoreRequest.
+        """
+        if is_reload(request):
+            await self._learn_from(request, response)
+            raise IgnoreRequest("loaded a second time to learn what changes with every load")
+        check = self._walls.check_of(request)
+        if check is not None:
+            await self._compare_with_wall(request, response, check)
+            raise IgnoreRequest("loaded again to see whether a wall stands in its place")
+
+    async def _learn_from(self, request: Request, response: Response) -> None:
+        """Compare the second answer of a page with the first."""
+        with suppress(Exception):
+            page = self._page_of(request, response)
+            judged = await self._dedup.judge(page)
+            self._dedup.hosts.learn(page, judged.read)
+
+    async def _compare_with_wall(
+        self, request: Request, response: Response, check: WallCheck
+    ) -> None:
+        """Compare the new answer of an earlier page with the wall."""
+        with suppress(Exception):
+            judged = await self._dedup.judge(self._page_of(request, response))
+            check.add(judged.read.fingerprint)
