@@ -91,7 +91,7 @@ def test_a_file_is_written_in_the_format_of_its_name(
         ),
         (
             ["--json", "--output", "report.json"],
-            "--json prints the report, and --output writes it into a file",
+            "--json prints the report and --output writes it to a file",
         ),
         (["--output", "nowhere/report.html"], "there is no folder"),
         (["nowhere"], "there is no file or folder 'nowhere'"),

@@ -127,7 +127,7 @@ def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
     made = report_of()
     assert (made["totals"]["responses"], findings(made)[0]) == (0, "No page was checked.")
-    assert "0 responses came, and none was checked." in page_of(made)
+    assert "0 responses came in, and none of them was checked." in page_of(made)
 
 
 RULE = {"kind": "query", "site": "https://e.com", "find": "sid", "replace": "", "folders": ["/a/"]}
