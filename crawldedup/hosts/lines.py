@@ -27,7 +27,7 @@ from crawldedup.recent import put_last
 from crawldedup.scope import Folder
 
 _WITNESSES: Final = 3
-_MOST_SAME: Final = 4  # times as often may a line be the same as it changes
+_MOST_SAME: Final = 4  # how much more often than it changes a line may stay the same
 _MOST_FOLDERS: Final = 32  # of a line
 
 
@@ -35,10 +35,10 @@ class LineInFolder(msgspec.Struct, array_like=True):
     """What reloads of the pages in a folder have shown about a line."""
 
     numbers: set[int] = set()
-    """The places of the numbers that have changed."""
+    """The places of the numbers that changed."""
 
     pages: int = 0
-    """On how many pages they have."""
+    """The number of pages on which they changed."""
 
 
 class Line(msgspec.Struct, array_like=True):
@@ -84,7 +84,7 @@ class Line(msgspec.Struct, array_like=True):
             return {EVERYWHERE: tuple(sorted(numbers))}
         known: KnownLine = {}
         for path, seen in self.folders.items():
-            # Nobody can have other numbers of the line left out where others write it.
+            # No user may cause other numbers to be left out where others write the line.
             known[in_folder(path)] = tuple(sorted(seen.numbers))
             if seen.pages >= _WITNESSES:
                 known[below_folder(path)] = tuple(sorted(seen.numbers))
