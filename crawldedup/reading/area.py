@@ -1,5 +1,6 @@
-"""Choose the compared part of a page with CSS selectors, because knowing a site beats any rule of
-thumb.
+"""Choose the compared part of a page with CSS selectors.
+
+If you know a site, its selectors are better than any rule of thumb.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ _ALLOWED: Final = (
     '"*" for all, to '
     'selectors, or to {"compare": SELECTOR, "leave_out": SELECTOR}'
 )
-# These take quadratic time on pages of many siblings, seconds from here on.
+# These selectors take quadratic time on pages with many siblings.
 _SLOW: Final = re.compile(r"~|:(?:nth|has|last|only|first-of)")
 _FEW_TAGS: Final = 5_000
 
@@ -138,14 +139,14 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
     tree = parse(page.html)
     left_out = _outermost(tree, area.leave_out)
     for node in left_out:
-        # Or words of its neighbors would be one.
+        # Without a space, words of its neighbors would become one.
         node.insert_before(" ")
         node.decompose()
     wanted = _outermost(tree, area.compare)
     if not wanted and not left_out:
         return page, False
-    # All but these nodes goes, except what is around them, since a cell needs its table, and what
-    # describes the page.
+    # Everything is removed except these nodes, the elements around them (a cell needs its table),
+    # and what describes the page.
     described = [*wanted, *tree.css("head, script[type*='ld+json' i]")] if wanted else []
     kept = {node.mem_id for node in described}
     around = {outer.mem_id: outer for node in described for outer in elements_around(node)}
@@ -155,7 +156,7 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
                 node.decompose()
     for node in wanted:
         if node.tag not in ("html", "body"):
-            # Or words of two elements would be one.
+            # Without a space, words of two elements would become one.
             node.insert_before(" ")
     cut = HtmlPage(tree.html or "")
     # Selected elements are compared, even if their names say that they are noise.

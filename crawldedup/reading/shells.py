@@ -64,7 +64,7 @@ _LONGEST_LOADING: Final = 60
 _MOST_OF_NAME: Final = 6
 """The maximum number of words in the name of a site."""
 
-# Bounds of what is looked at: a page may have 100,000 of each, and an attribute megabytes.
+# Limits, because a page may have 100,000 of each, and an attribute may have megabytes.
 _MOST_PARTS: Final = 40
 _MOST_NOTES: Final = 10
 _LONGEST_PROGRAMS: Final = 200_000
@@ -153,12 +153,12 @@ def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
     if len(text) > _MOST_LETTERS_IN_ALL or page.tree.body is None:
         return None
     words = count_words(text)
-    # Most pages end here, at lines that were read before.
+    # For most pages, this stops here, at lines that were read before.
     if words > _MOST_WORDS_IN_ALL or len(page.blocks.lines) > _MOST_LINES_READ:
         return None
     if page.tree.css_first(_ANY_PROGRAM) is None:
         return None
-    # And others here, at their third link or their first picture.
+    # For others, it stops here, at their third link or their first picture.
     elements = elements_of(page)
     if elements is None:
         return None
@@ -338,14 +338,14 @@ def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
 def _names_in_title(page: HtmlPage, site_words: Sequence[str]) -> Sequence[str]:
     """Return the names that a title may give the site, in words.
 
-    A title that has the site's name names the page besides, and so does one of a page that declares
-    the site's name, or that failed.
+    A title that contains the site's name also names the page. The same applies to the title of a
+    page that declares the site's name elsewhere, or that shows an error.
     """
     title = page.title[:_LONGEST_ATTRIBUTE]
     if page.tree.css_first(_SITE_NAMES) is not None or shell_words.FAILED.search(title):
         return ()
     parts = [words_of(part) for part in _BETWEEN_NAMES.split(title)]
-    # A domain has no blanks between its words.
+    # A domain has no spaces between its words.
     known = {words.replace(" ", "") for words in site_words}
     of_site = [part for part in parts if part.replace(" ", "") in known]
     return of_site or [*filter(None, parts), words_of(title)]
