@@ -1,4 +1,4 @@
-"""Marks that a user has ignored, by host, such as a picture that changes with every load."""
+"""Check the option for marks to ignore by host, such as a picture that changes with every load."""
 
 import re
 from collections.abc import Mapping, Sequence
