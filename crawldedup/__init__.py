@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.3.0"
 
-# Every command of Scrapy imports this package to find `scrapy dedup`, and must not wait for numpy.
+# All Scrapy commands import this package to find `scrapy dedup`, and must not wait for numpy.
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {

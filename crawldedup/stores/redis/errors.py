@@ -24,7 +24,7 @@ BAD_REPLIES: Final = (
     ValueError,
     LookupError,
     AttributeError,
-    RecursionError,  # replies within replies, of a thousand levels
+    RecursionError,  # replies that are nested a thousand levels deep
     struct.error,
 )
 """Errors from reading a malformed reply, such as one from a broken proxy or from a server that
@@ -163,8 +163,8 @@ def store_errors(
         store: The URL of the store, for messages.
         was_in: Returns whether the server has let us in before.
         namespace: The name of the index, for messages.
-        passwords: What no message may show. Servers and proxies that don't know a command repeat
-            its arguments.
+        passwords: The passwords, which no message may show. Servers and proxies that don't know a
+            command repeat its arguments.
 
     Raises:
         StoreError: If the server fails, or a more specific error below it.
