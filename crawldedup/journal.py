@@ -210,26 +210,22 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
     are ignored. Raises ConfigurationError for a file that isn't a journal, and if the crawl has
     none.
     """
-    places = [*map(Path, sources)]
+    places = [Path(source) for source in sources]
     of_crawls = _by_crawl(journal for place in places for journal in _journals_at(place))
     if crawl is None and any(place.is_dir() for place in places):
         crawl = next(iter(of_crawls), None)
     # A file may be named twice, by itself and by its folder.
-    chosen = {
-        journal.path: journal
-        for name in of_crawls
-        if crawl in (None, name)
-        for journal in of_crawls[name]
-    }
+    chosen: dict[Path, Journal] = {}
+    for name, of_crawl in of_crawls.items():
+        if crawl in (None, name):
+            chosen.update((journal.path, journal) for journal in of_crawl)
     if not chosen:
-        where, names = (
-            ", ".join(printable(str(name)) for name in named) for named in (places, of_crawls)
-        )
-        raise ConfigurationError(
-            f"there is no crawl {crawl!r} in {where}; there are only: {names}"
-            if names
-            else f"there is no journal of a crawl (*.jsonl) in {where}"
-        )
+        where = ", ".join(printable(str(place)) for place in places)
+        names = ", ".join(printable(name) for name in of_crawls)
+        message = f"there is no journal of a crawl (*.jsonl) in {where}"
+        if names:
+            message = f"there is no crawl {crawl!r} in {where}; there are only: {names}"
+        raise ConfigurationError(message)
     return sorted(chosen.values(), key=lambda journal: (journal.started, journal.path))
 
 
@@ -305,13 +301,9 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
             ended = re.search(rb'"end":"([^"]*)"', line)
             ends.add(ended[1].decode() if ended else "unfinished")
             is_running |= ended is None and _is_written(journal.path)
-        state = (
-            "running"
-            if is_running
-            else "unfinished"
-            if "unfinished" in ends
-            else ", ".join(sorted(ends))
-        )
+        state = ", ".join(sorted(ends))
+        if "unfinished" in ends:
+            state = "running" if is_running else "unfinished"
         first = crawl[0]
         summaries.append(
             CrawlSummary(first.crawl, first.spider, first.started, len(crawl), pages, state)

@@ -62,9 +62,13 @@ class Option:
         if self.kind is bool:
             return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
         try:
-            return int(text) if self.kind is int else float(text) if self.kind is float else text
+            if self.kind is int:
+                return int(text)
+            if self.kind is float:
+                return float(text)
         except ValueError:
-            return text
+            pass
+        return text
 
 
 def option(

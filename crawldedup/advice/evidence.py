@@ -60,7 +60,10 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
                 content = contents[key] = hash(digest)
         referer = address_of(by or "")
         of_site[address.origin] += 1
-        led_by = referer.key() if referer else UNTOLD if depth else START
+        if referer is not None:
+            led_by = referer.key()
+        else:
+            led_by = UNTOLD if depth else START
         pages.append(Page(address, key, content, led_by, outcome == "thin", twin))
     return pages
 

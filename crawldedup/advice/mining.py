@@ -236,12 +236,11 @@ class _Site:
                     if change in counted or len(counted) < _MOST_COUNTED:
                         counted[change] += 1
             copies.append(address)
-        found = [
-            Rule(*change)
-            for origin, counted in votes.items()
-            for change, count in counted.most_common(MOST_OF_A_SITE)
-            if count >= LEAST_SUPPORT and site_of(origin) == self._name
-        ]
+        found = []
+        for origin, counted in votes.items():
+            if site_of(origin) == self._name:
+                most_common = counted.most_common(MOST_OF_A_SITE)
+                found += [Rule(*change) for change, count in most_common if count >= LEAST_SUPPORT]
         # Queries come first, as in a RuleBook: those with the fewest parameters, and names before
         # names with values.
         return sorted(

@@ -17,7 +17,6 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import compress
@@ -150,14 +149,12 @@ def names_a_view(url: str) -> bool:
 
     The result is also True for anything that isn't a URL.
     """
-    with suppress(ValueError):
+    try:
         _, host, path, query, _ = urlsplit(url)
-        return bool(
-            _VARIANT.search(query)
-            or _VIEW_OF_HOST.match(host)
-            or _VIEW_OF_PATH.search(unquote(path))
-        )
-    return True
+    except ValueError:
+        return True
+    is_in_path = _VIEW_OF_PATH.search(unquote(path))
+    return bool(_VARIANT.search(query) or _VIEW_OF_HOST.match(host) or is_in_path)
 
 
 def may_name_more(url: str) -> bool:
@@ -165,10 +162,11 @@ def may_name_more(url: str) -> bool:
 
     For a script, it is clear, because the query names the content.
     """
-    with suppress(ValueError):
+    try:
         parts = urlsplit(url)
-        return bool(parts.query) and not _SCRIPT.search(parts.path)
-    return False
+    except ValueError:
+        return False
+    return bool(parts.query) and not _SCRIPT.search(parts.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,9 +54,8 @@ class AsyncDeduplicator:
 
     HTML and long texts are read in worker processes, within limits of time and memory. If a page
     kills its worker, other pages aren't affected. The store gets all waiting pages in one round
-    trip: `memory://` in the event loop, any other store in a thread. After a store fails, it isn't
-    called for a few seconds, and pages fail immediately in the meantime. Use an instance in one
-    event loop only.
+    trip: `memory://` in the event loop, any other store in a thread. For a few seconds after a
+    store fails, pages fail immediately. Use an instance in one event loop only.
 
     Args:
         store: The URL of the store.

@@ -34,7 +34,8 @@ class Copies:
         self._own_sites: set[str] = set()
 
     def start_at(self, *urls: str) -> None:
-        self._own_sites.update(filter(None, map(site_of, urls)))
+        self._own_sites.update(site_of(url) for url in urls)
+        self._own_sites.discard("")
 
     def rank(self, url: str) -> int | None:
         """Return the rank of a URL (lower is better), or None if pages have no ranks.

@@ -176,11 +176,12 @@ class HostKnowledge:
         """Return the views in which a page was loaded here, as far as they are proved by now."""
         with self._lock:
             met = self._views.get(_name_without_views(address), ())
-            return [
-                views
-                for views in (tuple(sorted(page.views)) for page in met)
-                if views and self._are_certain(replace(address, views=views))
-            ]
+            proved = []
+            for page in met:
+                views = tuple(sorted(page.views))
+                if views and self._are_certain(replace(address, views=views)):
+                    proved.append(views)
+            return proved
 
     def may_be_two(
         self, url: str, original: str | None, text: int, claimed: str | None = None

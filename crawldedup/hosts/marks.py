@@ -246,11 +246,11 @@ def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
         pictures = ()
     if PLAYER in kinds:
         players = tuple([each for each in players if not changes[PLAYER].has_rotated(each)])
-    data = [
-        datum
-        for datum in content.data
-        if (kind := kind_of_datum(datum.name)) not in kinds or changes[kind].recurring
-    ]
+    data = []
+    for datum in content.data:
+        kind = kind_of_datum(datum.name)
+        if kind not in kinds or changes[kind].recurring:
+            data.append(datum)
     kept = replace(
         content,
         names=names,

@@ -6,7 +6,6 @@ travels as a `Job`, which collects the results of the steps.
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
@@ -327,10 +326,11 @@ class Judge:
         if not fingerprint.paragraphs or verdict.is_duplicate:
             return verdict
         index = self._index
-        with suppress(StoreError):  # The verdict is valid without it.
+        try:
             covered = coverage(page, fingerprint, query, index.store, index.options)
-            return replace(verdict, coverage=covered)
-        return verdict
+        except StoreError:  # The verdict is valid without it.
+            return verdict
+        return replace(verdict, coverage=covered)
 
     def _ask_again_if_two_pages(self, job: Job, verdict: Verdict, full: Fingerprint) -> None:
         """Query again with all numbers if a page and its original may differ in the omitted ones.

@@ -159,6 +159,7 @@ def _fits_in_note(key: str) -> bool:
 
 def _read(text: str) -> _Noted | None:
     """Return the content of a note, or None if it is missing or damaged."""
-    with suppress(msgspec.MsgspecError, RecursionError):
+    try:
         return msgspec.json.decode(text, type=_Noted)
-    return None
+    except (msgspec.MsgspecError, RecursionError):
+        return None

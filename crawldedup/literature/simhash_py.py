@@ -212,14 +212,10 @@ class Corpus:
                 "blocks than bits that may differ, and no more blocks than bits"
             )
         masks = block_masks(blocks, bits)
-        self.tables = [
-            Table(
-                distance,
-                [*leading, *(mask for mask in masks if mask not in leading)],
-                first_bytes=first_bytes,
-            )
-            for leading in combinations(masks, blocks - distance)
-        ]
+        self.tables: list[Table] = []
+        for leading in combinations(masks, blocks - distance):
+            others = [mask for mask in masks if mask not in leading]
+            self.tables.append(Table(distance, [*leading, *others], first_bytes=first_bytes))
 
     def insert(self, number: int) -> None:
         """Add a hash."""

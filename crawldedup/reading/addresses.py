@@ -62,11 +62,12 @@ def addresses_of(attributes: Attributes) -> Iterator[str]:
     """
     if first := attributes.get("data-src"):
         yield first
-    named = [
-        (kind, value)
-        for name, value in attributes.items()
-        if value and name != "data-src" and (kind := _kind_of(name)) != _NOTHING
-    ]
+    named = []
+    for name, value in attributes.items():
+        if value and name != "data-src":
+            kind = _kind_of(name)
+            if kind != _NOTHING:
+                named.append((kind, value))
     for kind, value in sorted(named, key=_by_kind):
         if kind == _SET:
             yield from _in_set(value)

@@ -3,7 +3,6 @@
 If you know a site, its selectors are better than any rule of thumb.
 """
 
-import contextlib
 import re
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
@@ -88,12 +87,16 @@ def _host(name: str, given: str) -> str:
     Raises ConfigurationError for anything else, such as a URL.
     """
     host = given.strip().lower().removeprefix("www.").rstrip(".").strip("[]")
-    with contextlib.suppress(UnicodeError):
-        if host == EVERY_SITE or _HOST.fullmatch(host := host.encode("idna").decode()):
-            return host
-    raise refused(
-        f"{name}[{given!r}]", given, "a host without scheme, port and path, or '*' for every other"
-    )
+    if host == EVERY_SITE:
+        return host
+    try:
+        encoded = host.encode("idna").decode()
+    except UnicodeError:
+        encoded = ""
+    if not _HOST.fullmatch(encoded):
+        allowed = "a host without scheme, port and path, or '*' for every other"
+        raise refused(f"{name}[{given!r}]", given, allowed)
+    return encoded
 
 
 def _selects(selector: str, *, whole: bool = True) -> bool:
@@ -114,15 +117,11 @@ def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
     """
     if not areas:
         return None
-    host = ""
-    with contextlib.suppress(ValueError):
-        host = (
-            (urlsplit(url or "").hostname or "")
-            .encode("idna")
-            .decode()
-            .removeprefix("www.")
-            .rstrip(".")
-        )
+    try:
+        host = (urlsplit(url or "").hostname or "").encode("idna").decode()
+    except ValueError:
+        host = ""
+    host = host.removeprefix("www.").rstrip(".")
     suitable = (
         area for area in areas if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}")
     )

@@ -80,7 +80,8 @@ def main_text(page: HtmlPage) -> str:
     etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
     # It repeats a cell with spans up to 100 x 100 times, so a page of such cells takes minutes.
     etree.strip_attributes(tree, "data-preloaded", "colspan", "rowspan")
-    rows = Counter(row for cell in tree.iter("td", "th") if (row := cell.getparent()).tag == "tr")
+    parents = [cell.getparent() for cell in tree.iter("td", "th")]
+    rows = Counter(parent for parent in parents if parent.tag == "tr")
     is_wide = max(rows.values(), default=0) > _MOST_CELLS_PER_ROW
     document = trafilatura.bare_extraction(
         tree, fast=True, include_comments=False, include_tables=not is_wide

@@ -102,9 +102,12 @@ def codec_inside(body: bytes) -> str | None:
     for beginning, wide in _WIDE_XML.items():
         if body.startswith(beginning):
             return wide
-    codec = next(filter(None, map(codec_of, _labels_inside(body))), None)
-    # A declaration that can be read as ASCII is wrong if it names UTF-16 (HTML standard, 13.2.3.2).
-    return "utf-8" if codec is not None and codec.startswith(WIDE) else codec
+    for label in _labels_inside(body):
+        codec = codec_of(label)
+        if codec is not None:
+            # What can be read as ASCII isn't UTF-16, whatever it says (HTML standard, 13.2.3.2).
+            return "utf-8" if codec.startswith(WIDE) else codec
+    return None
 
 
 def _labels_inside(body: bytes) -> Iterator[str]:

@@ -128,18 +128,18 @@ def main_text(page: HtmlPage) -> str:
     if _has_article(read, kept):
         descent = _Descent(read, kept, headline(blocks, page.title))
         text, is_listing, cards = descent.article(), descent.is_listing, descent.cards
-    unlisted = [
-        line
-        for line in text
-        if not read.is_listed[line]
-        or (block := blocks.lines[line][2]) in cards
-        or (is_listing and is_title(blocks, block))
-    ]
-    sizes = [sum([read.sizes[line] for line in lines]) for lines in (text, unlisted)]
+    unlisted = []
+    for line in text:
+        block = blocks.lines[line][2]
+        is_kept = not read.is_listed[line] or block in cards
+        if is_kept or (is_listing and is_title(blocks, block)):
+            unlisted.append(line)
+    size = sum([read.sizes[line] for line in text])
+    size_listed = size - sum([read.sizes[line] for line in unlisted])
     prose = sum([read.sizes[line] for line in text if read.is_prose[line]])
     is_about_links = is_listing and prose < _LITTLE_PROSE
     most = _MOST_LISTED_BESIDE_LITTLE if is_about_links else _MOST_LISTED
-    if sizes[0] - sizes[1] <= most * sizes[0]:
+    if size_listed <= most * size:
         text = unlisted
     return "\n".join([blocks.lines[line][0] for line in text])
 
@@ -204,12 +204,15 @@ class _Lines:
                 lists[block] = lists[parents[block]]
         links, characters = self.links, self.characters
         # The rows of a table of links have content, such as the names in a module.
-        return [
-            linked > _LINK * len(text)
-            and kinds[holder := lists[block]] != _TABLE
-            and links[holder] > _LIST_OF_LINKS * characters[holder]
-            for text, linked, block in self.blocks.lines
-        ]
+        is_listed = []
+        for text, linked, block in self.blocks.lines:
+            holder = lists[block]
+            is_listed.append(
+                linked > _LINK * len(text)
+                and kinds[holder] != _TABLE
+                and links[holder] > _LIST_OF_LINKS * characters[holder]
+            )
+        return is_listed
 
     def without_noise(self) -> list[int]:
         """Return the numbers of the lines outside of navigation and the like.
@@ -378,12 +381,12 @@ class _Descent:
         while article and blocks.kinds[article] in _NEVER_ALONE:
             article = blocks.parents[article]
         span, beside = range(article, blocks.ends[article]), self._beside_headline(article)
-        return [
-            line
-            for line in self._kept
-            if (block := blocks.lines[line][2]) in span
-            or (block in beside and block != self._headline)
-        ]
+        lines = []
+        for line in self._kept:
+            block = blocks.lines[line][2]
+            if block in span or (block in beside and block != self._headline):
+                lines.append(line)
+        return lines
 
     def _left(self, block: int, inner: int) -> float:
         """Return how many bytes `block`, next to `inner`, would lose by descending to `inner`."""

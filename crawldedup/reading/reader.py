@@ -13,7 +13,6 @@ Reading a page takes three steps, and each has its own type of value:
 
 import hashlib
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
@@ -248,11 +247,11 @@ class PageReader:
         area = area_of(self._options.content, page.url)
         is_selected = area is not None and not content.unselected
         source = HtmlPage.read(page.html, page.encoding)
-        # The omitted parts may be too large to be counted.
-        with suppress(PageError):
+        try:
             found = omissions_of(source, full.whole or full.text, is_selected=is_selected)
-            return tuple(found)
-        return ()
+        except PageError:  # The omitted parts may be too large to be counted.
+            return ()
+        return tuple(found)
 
     def _with_marks(self, page: Page, content: PageContent, read: PageText) -> PageContent:
         """Read the marks that tell a page apart from its siblings, for the compared text."""

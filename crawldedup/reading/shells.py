@@ -326,13 +326,14 @@ def _has_program(page: HtmlPage, ids: set[str]) -> bool:
 
 
 def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
-    """Yield the names of the site, in words: the first part of its domain, and its declared
-    names.
-    """
+    """Yield the names of the site in words: the first part of its domain, and declared names."""
     names = [site_of(url).partition(".")[0]]
     for meta in page.tree.css(_SITE_NAMES)[:_MOST_PARTS]:
         names.append((meta.attributes.get("content") or "")[:_LONGEST_ATTRIBUTE])
-    yield from filter(None, map(words_of, names))
+    for name in names:
+        words = words_of(name)
+        if words:
+            yield words
 
 
 def _names_in_title(page: HtmlPage, site_words: Sequence[str]) -> Sequence[str]:

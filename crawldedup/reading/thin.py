@@ -183,8 +183,9 @@ class _Elements:
                 is_data = "json" in (element.attributes.get("type") or "")
                 yield _Part(program, program if is_data else "")
             elif tag == "style":
-                addresses = addresses_in_style(own_text(element))
-                yield from map(_address, filter(is_media_file, addresses))
+                for address in addresses_in_style(own_text(element)):
+                    if is_media_file(address):
+                        yield _address(address)
             elif tag == "meta":
                 yield from _of_meta(element.attributes)
             elif tag not in _SILENT and (attributes := element.attributes):

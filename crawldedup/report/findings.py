@@ -127,9 +127,11 @@ def _one_page(report: Mapping[str, Any]) -> Iterator[Finding]:
         return
     cluster, checked = report["clusters"][0], report["totals"]["checked"]
     kept, copies = cluster["kept"], cluster["copies"]
-    urls = (url for member in cluster["members"] for url in (member["url"], member["original"]))
-    other = next((url for url in urls if url and url != kept), None)
-    pair = f" `crawldedup compare` shows what it has in common with {other}." if other else ""
+    urls = [url for member in cluster["members"] for url in (member["url"], member["original"])]
+    others = [url for url in urls if url and url != kept]
+    pair = ""
+    if others:
+        pair = f" `crawldedup compare` shows what it has in common with {others[0]}."
     yield Finding(
         "bad",
         f"{copies:,} of {pluralize(checked, 'checked page')} are copies of one page, {kept}. "
@@ -168,7 +170,8 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("warn", _text_of_trap(group), "stale")
     moments = report["timeline"]["moments"]
     last = moments[-_LAST_STEPS:]
-    pages, hardly = (sum(moment[name] for moment in last) for name in ("checked", "hardly_apart"))
+    pages = sum(moment["checked"] for moment in last)
+    hardly = sum(moment["hardly_apart"] for moment in last)
     new = sum(moment["counts"]["new"] for moment in last) - hardly
     own = new + sum(moment["counts"]["revisit"] for moment in last)
     if len(moments) > 2 * _LAST_STEPS and own < 0.1 * pages:

@@ -9,7 +9,6 @@ import logging
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, Self, TypeVar
@@ -368,9 +367,10 @@ def bare_text(texts: list[str]) -> str:
 
 
 def _value_in(item: Any, field: str) -> Any:
-    # A dataclass may have attributes without a value yet.
-    with suppress(KeyError, AttributeError):
+    try:
         return ItemAdapter(item)[field]
+    except (KeyError, AttributeError):  # An attribute of a dataclass may not have a value yet.
+        return None
 
 
 def identity_in(item: Any) -> tuple[str, str]:

@@ -161,7 +161,9 @@ def scope_key_of(scope: str, url: str, spider: str) -> str:
 
     The site of the URL is looked up only if the scope needs it.
     """
-    return site_of(url) if scope == "site" else spider if scope == "spider" else ""
+    if scope == "site":
+        return site_of(url)
+    return spider if scope == "spider" else ""
 
 
 def pattern_of(url: str) -> str:

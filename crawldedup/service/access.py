@@ -1,7 +1,6 @@
 """Decide who may send a request: by its token, its Host, and the web page that it comes from."""
 
 import base64
-import contextlib
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -59,8 +58,11 @@ def _token_in(authorization: bytes) -> bytes:
         return token.strip()
     if kind.lower() == b"basic":
         # The browser asked the user for it as a password. Any user name is accepted.
-        with contextlib.suppress(ValueError):
-            return base64.b64decode(token.strip(), validate=True).partition(b":")[2].strip()
+        try:
+            login = base64.b64decode(token.strip(), validate=True)
+        except ValueError:
+            return b""
+        return login.partition(b":")[2].strip()
     return b""
 
 
@@ -71,10 +73,12 @@ def _token_in(authorization: bytes) -> bytes:
 
 def require_own_host(host: bytes, own: str) -> None:
     """Raise ProblemError for a request to a host name that anyone could point to this machine."""
-    with contextlib.suppress(ValueError):
+    try:
         name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
-        if not host or name == own.lower() or is_this_machine(name):
-            return
+    except ValueError:
+        name = None
+    if not host or (name is not None and (name == own.lower() or is_this_machine(name))):
+        return
     detail = (
         "the Host of the request is not this machine: ask for localhost or the address given as "
         "--host, or give the service a token (CRAWLDEDUP_TOKEN), with which it accepts any name"

@@ -252,9 +252,8 @@ class Answer:
 
     #: This is never `Kind.THIN`, because stores don't know about thin pages.
     kind: Kind
-    #: The earlier page, with this copy counted, or None for a new page. It has its earlier text if
-    #: the two texts are to be compared, because the page is a changed revisit, or is `near` and has
-    #: a text as well.
+    #: The earlier page, with this copy counted, or None for a new page. It has its earlier text for
+    #: comparison if the page is a changed revisit, or is `near` and has a text as well.
     record: Record | None
     #: Whether the page is a revisit with new text.
     changed: bool

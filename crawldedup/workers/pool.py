@@ -12,7 +12,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -295,10 +294,11 @@ class _Worker:
         else:
             self._sink.transport.abort()
         self.process.kill()
-        with suppress(subprocess.TimeoutExpired):
+        try:
             status = self.process.wait(timeout=1)
-            return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-        return "the system is to end it"
+        except subprocess.TimeoutExpired:
+            return "the system is to end it"
+        return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def command_of(handler: str) -> list[str]:

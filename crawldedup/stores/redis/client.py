@@ -1,6 +1,5 @@
 """Read the URLs of Redis stores, and make clients for the servers that they name."""
 
-import contextlib
 import re
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -262,11 +261,11 @@ class _Sentinels(Sentinel):
     """Sentinels whose errors show no password, unlike those of some versions of the client."""
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
-        with contextlib.suppress(MasterNotFoundError):
+        try:
             return super().discover_master(service_name)  # type: ignore[no-any-return, no-untyped-call]
-        raise MasterNotFoundError(
-            f"none of the sentinels that answer has a master named {service_name!r}"
-        )
+        except MasterNotFoundError:
+            message = f"none of the sentinels that answer has a master named {service_name!r}"
+            raise MasterNotFoundError(message) from None
 
 
 class _Cluster(RedisCluster):

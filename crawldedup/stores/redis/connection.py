@@ -93,10 +93,10 @@ class Connection:
                 replies[number] = error
             else:
                 numbers[server].append(number)
-        batches = [
-            Commands(server, [numbered[number].command() for number in of_server])
-            for server, of_server in numbers.items()
-        ]
+        batches = []
+        for server, of_server in numbers.items():
+            commands = [numbered[number].command() for number in of_server]
+            batches.append(Commands(server, commands))
         exchanged = exchange(batches)
         for of_server, server_replies in zip(numbers.values(), exchanged, strict=True):
             replies.update(zip(of_server, server_replies, strict=True))

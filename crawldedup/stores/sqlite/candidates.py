@@ -218,15 +218,11 @@ def _hits_of_batch(
 
 def _pairs_of(exact_hits: dict[int, list[ExactHits]]) -> Ints:
     """Return the pairs of a query and a page that share an exact key."""
-    return np.array(
-        [
-            place << _PAIR_SHIFT | number
-            for place, hits in exact_hits.items()
-            for hit in hits
-            for number in hit.numbers
-        ],
-        np.int64,
-    )
+    pairs = []
+    for place, hits in exact_hits.items():
+        for hit in hits:
+            pairs += [place << _PAIR_SHIFT | number for number in hit.numbers]
+    return np.array(pairs, np.int64)
 
 
 def _sought_keys_of(query: Query) -> ExactKeys:

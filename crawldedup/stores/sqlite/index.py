@@ -247,11 +247,11 @@ class SqliteIndex:
     def _for_exact_keys(self, statement: str, keys: Mapping[int, ExactKeys]) -> None:
         """Execute a statement for each exact key that pages have."""
         for table, name in enumerate(self._exact_tables):
-            stored_keys = [
-                (stored_exact_key(key, number),)
-                for number, keys_of_page in keys.items()
-                if (key := keys_of_page[table]) is not None
-            ]
+            stored_keys = []
+            for number, keys_of_page in keys.items():
+                key = keys_of_page[table]
+                if key is not None:
+                    stored_keys.append((stored_exact_key(key, number),))
             if stored_keys:
                 self.db.executemany(statement.format(name), stored_keys)
 
