@@ -18,11 +18,11 @@ there resemble the page. `Store.check` then applies the first of these rules tha
 Similarity alone doesn't decide: two contents of one site may share nearly all of their text. A
 record whose marks conflict with those of the page (`Query.conflict_with`) is a sibling. It is
 passed over before anything else is decided, as if it had not been found, whether or not its digest
-is the same. Siblings fill the index with pages that have nearly the same text, so records are also filed under
-up to four exact keys (`crawldedup.marks.exact_keys`). Besides the records in the ranges of a query,
-a store compares the 16 records that were added last under each exact key of the page. A record
-learns the marks that it lacks from its copies, also from a better copy that replaces it, and from
-unchanged revisits (`crawldedup.marks.learning`). A changed revisit brings its own marks.
+is the same. Siblings fill the index with pages that have nearly the same text, so records are also
+filed under up to four exact keys (`crawldedup.marks.exact_keys`). Besides the records in the ranges
+of a query, a store compares the 16 records that were added last under each exact key of the page. A
+record learns the marks that it lacks from its copies, also from a better copy that replaces it, and
+from unchanged revisits (`crawldedup.marks.learning`). A changed revisit brings its own marks.
 
 Views of one page at other addresses may have only half of their text in common. If it is certain
 that the addresses only differ in a view (`Query.has_certain_view`), a record up to the cost

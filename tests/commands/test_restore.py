@@ -165,7 +165,7 @@ def spelled(number: int) -> str:
 
 
 def story(seed: int, changed: int = 0, words: int = 200) -> str:
-    """A text. With `changed`, so many of its words in a row are others."""
+    """A text in which `changed` words in a row are replaced."""
     text = [spelled((seed * 7919 + number * 104729) % 5003) for number in range(words)]
     text[50 : 50 + changed] = [f"other{spelled(number)}" for number in range(changed)]
     return " ".join(text)

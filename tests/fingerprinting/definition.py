@@ -153,7 +153,7 @@ def shingles_of(triples: list[int]) -> set[int]:
 
 
 def _repeated(hashes: list[int]) -> set[int]:
-    """The places at which something stands that stands before."""
+    """The places with something that also occurs before."""
     seen: set[int] = set()
     places = set()
     for place, value in enumerate(hashes):

@@ -111,7 +111,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
 
 
 def test_a_full_disk_is_said_in_one_line_and_leaves_no_file(folder: Path) -> None:
-    """A limit of files stands for the disk."""
+    """A limit for the size of files simulates a full disk."""
     program = """
 import resource, sys
 from crawldedup.cli import main

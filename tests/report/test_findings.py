@@ -1,4 +1,4 @@
-"""What stands out in a crawl, and what does not."""
+"""The findings of a report."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def missing(url: str, status: int = 404, **values: object) -> Line:
     ("number", "others", "is_told"),
     [(1000, 9000, True), (20, 80, True), (20, 81, False), (999, 9000, False), (19, 0, False)],
 )
-def test_answers_without_a_page_are_told_if_they_are_many(
+def test_many_answers_without_a_page_are_reported(
     report_of: ReportOf, number: int, others: int, *, is_told: bool
 ) -> None:
     lines = [missing(f"{BLOG}old/{n}", referer=f"{BLOG}archive") for n in range(number)]

@@ -85,7 +85,7 @@ class Crawl:
 
     @property
     def errors(self) -> list[str]:
-        """The lines of the log that are warnings or worse, but for what is usual."""
+        """The lines of the log that are warnings or worse, except for the usual ones."""
         usual = ("DownloadHandler is experimental", "a new index begins")
         return [
             line

@@ -185,7 +185,7 @@ def test_known_pages_keep_the_pattern_that_leads_to_them_alive() -> None:
 
 
 class LateLink(dict[str, Answer]):
-    """Views of one page, of which those that are asked for late lead to a story."""
+    """Views of one page. Those that are requested late link to a story."""
 
     def __init__(self, pages: dict[str, Answer], first: int) -> None:
         super().__init__(pages)

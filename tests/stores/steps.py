@@ -136,7 +136,7 @@ URLS = [f"https://example.com/{name}" for name in "aAbBcd"]
 
 
 class Step(NamedTuple):
-    """What happens next, and to what; a step uses what it needs."""
+    """The next step of a story, and its values. A step uses the values that it needs."""
 
     what: str
     crawler: int
