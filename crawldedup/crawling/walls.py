@@ -56,7 +56,7 @@ class JudgedPage(NamedTuple):
     """A recently judged page."""
 
     key: int  #: What the pages of one wall have in common.
-    url: int  #: The hash of the URL that was asked for.
+    url: int  #: The hash of the URL that was requested.
     bare: int  #: The hash of that URL without the query.
     is_view: bool  #: Whether its query may make no difference.
     is_doubtful: bool  #: Whether several pages are as near as the nearest, or none is near.
@@ -106,7 +106,7 @@ class Walls:
         Args:
             verdict: The verdict of the page.
             digest: The digest of its fingerprint.
-            marks: The marks that tell the page from others.
+            marks: The marks that tell the page apart from others.
             asked: The URL that was requested, if the server redirected the request.
         """
         dated = self._first_dated_like(verdict, marks)

@@ -79,7 +79,7 @@ def run(given: Namespace, output: Output) -> None:
     if path is None and can_report and not output.as_json:
         path = DEFAULT_REPORT
     if path is not None:
-        # Here, so that `--help` does not wait for DuckDB.
+        # Imported here so that `--help` does not have to wait for DuckDB.
         from crawldedup.report.render import check_path
 
         check_path("--output", path)

@@ -186,7 +186,7 @@ class HostKnowledge:
     def may_be_two(
         self, url: str, original: str | None, text: int, claimed: str | None = None
     ) -> bool:
-        """Return whether only volatile numbers may tell a page from its original.
+        """Return whether a page and its original may differ only in volatile numbers.
 
         See `ChangingTexts.may_be_two`.
         """

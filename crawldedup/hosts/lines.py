@@ -1,13 +1,13 @@
 """Learn which numbers of a host change with every load.
 
-Only two answers of one page within minutes are evidence: pages that are alike are none, and what
-has changed since yesterday is news.
+The only evidence is to load one page twice within minutes. Two similar pages prove nothing, and
+numbers that have changed since yesterday are news.
 
-Three pages of a host, with different headings, must show that a line changes. It is left out on
-the whole host then, unless many users share that: there, one of the three pages must stand in the
-folder where the line counts, or all three in the folder above, so that nobody can have numbers of
-others left out. A page counts in the folder of its canonical URL, too, which it names itself. A
-line that stays the same four times as often as it changes is content again.
+Three pages of a host with different headings must show that a line changes. Then it is left out on
+the whole host, unless many users share the host. There, one of the three pages must be in the
+folder that the line is left out in, or all three in the folder above, so no user can cause numbers
+of others to be left out. A page also counts in the folder of its canonical URL. A line that stays
+the same four times as often as it changes is content again.
 """
 
 from typing import Final

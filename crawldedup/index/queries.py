@@ -124,7 +124,7 @@ class Subject(NamedTuple):
 
 
 class FiledPage(NamedTuple):
-    """A page in the form in which an index files it, and what its search has to achieve."""
+    """A page in the form in which an index files it, and the requirements for its search."""
 
     fingerprint: Fingerprint
     """The bits as filed: see `salted`."""
@@ -316,7 +316,7 @@ def marks_of(
         page: The page.
         fingerprint: Its fingerprint, which has the marks of its content.
         key: The key of the index.
-        hosts: What is known of hosts. Marks that change by themselves are left out.
+        hosts: What is known about hosts. Marks that change with every load are left out.
     """
     if not fingerprint.marks:
         return b""

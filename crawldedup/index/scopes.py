@@ -26,7 +26,7 @@ _LONGEST_KEY: Final = 200  # letters
 
 
 class _Noted(msgspec.Struct, frozen=True):
-    """What the note says: see the attributes of `KnownScopes`."""
+    """The content of the note, with the attributes of `KnownScopes`."""
 
     begun: str = _UNKNOWN
     scopes: tuple[str, ...] = ()

@@ -57,7 +57,7 @@ class Elements(NamedTuple):
 
     @classmethod
     def of(cls, tree: LexborHTMLParser, text: str) -> Self:
-        """Find them in one pass. If there is a lot of text, the state of scripts isn't needed."""
+        """Find these elements of a page in one pass. With much text, script states are left out."""
         scripts = _LINKED_DATA if len(text) >= _LONG_TEXT else _ANY_DATA
         found = cls([], [], [], [])
         for node in tree.css(f"{scripts}, {_SAYING}")[:_MOST_ELEMENTS]:

@@ -82,7 +82,7 @@ class Elements:
         places: Where each element of a header, a navigation and the like is, by `mem_id`.
         texts: The lines of those that aren't blocks, such as a link that skips the navigation.
         has_controls: Whether there are links, fields or pictures that only belong to a shell
-            because of where they stand.
+            because of where they are.
     """
 
     ids: set[str] = field(default_factory=set)

@@ -4,25 +4,25 @@ Before its scripts run, every page of such a site is the same: an empty element,
 splash screen. Its words say nothing about its content. So a shell is neither a copy of another page
 nor the original of one, and reading it raises PageError("shell").
 
-The evidence is what a page is made of, and not the name of a framework:
+The evidence is the structure of a page, not the name of a framework:
 
 1. It has a *mount point*, which a script fills: an empty `<div>`, `<main>` or custom element, one
    that holds a splash screen, or the body itself if nothing at all is in it.
-2. It has a script of its own in a file or a module, or one that names the mount point. Scripts for
-   advertisements and statistics do not count.
-3. Whatever else it shows belongs to the shell: a splash screen, "Loading…", a request to enable
-   scripts, the name of the site, and what a site has around the content of each page, such as a
+2. It has a script in a file or a module, or one that names the mount point. Scripts for
+   advertisements and statistics don't count.
+3. Everything else that it shows belongs to the shell: a splash screen, "Loading…", a request to
+   enable scripts, the name of the site, and the elements around the content of each page, such as a
    header, a navigation, a footer or a cookie banner. A single other line is content, and so is a
-   heading, a form, a picture, a film, three links, or a text in `<noscript>` that is about anything
-   but scripts. Beside a header and the like, the mount point has an id or another name, and is no
-   place for a map, comments or advertisements: other pages have those, too.
-4. Nothing tells it from the other pages of its site. Data that it declares does, and then it is
-   compared like any other page. A title does not by itself, because most shells have one title for
-   the whole site. A page with a title is compared if it also names its own address, or if the title
+   heading, a form, a picture, a film, three links, or a text in `<noscript>` about anything but
+   scripts. If there is a header or the like, the mount point must have an id or another name, and
+   must not be meant for a map, comments or advertisements, because other pages have those, too.
+4. Nothing tells it apart from the other pages of its site. If it declares data, they do, and it is
+   compared like any other page. A title alone doesn't, because most shells have one title for the
+   whole site. A page with a title is compared if it also names its own address, or if the title
    repeats a part of the address. Even then, only a view of the page can be its copy.
 
-A page that is wrongly taken for a shell is delivered without a verdict, which costs a copy at most.
-In doubt, a page is no shell and is checked like any other.
+A page that is wrongly taken for a shell is delivered without a verdict, so at most, a copy is kept.
+In doubt, a page isn't a shell, and is checked like any other page.
 """
 
 import re

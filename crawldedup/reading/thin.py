@@ -106,8 +106,8 @@ def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTe
 
     Args:
         page: The page.
-        main: What was read as its main text.
-        resorts: What it shows if something else fails.
+        main: The main text of the page.
+        resorts: Its last resorts, which browsers only show if something else fails.
     """
     parts = [_Part(visible_text(page), f"{page.title}\n{main}"), *_Elements(page).parts()]
     excuses: tuple[str, ...] = ()

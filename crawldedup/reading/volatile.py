@@ -156,7 +156,7 @@ def rest_of(line: str, known: Changing, headings: Collection[str] = (), key: Key
 
 
 def shape_of(line: str) -> str:
-    """Return a line with 0 in place of each number."""
+    """Return a line with 0 instead of each number."""
     return _NUMBER.sub("0", line)
 
 

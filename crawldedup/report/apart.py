@@ -19,7 +19,7 @@ _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
 # The marks that a template may change with every load. Different texts or links mean content.
 _CHANGING: Final = ("picture", "data", "name", "player")
 _LEAST_PAGES: Final = 10
-# Share of a pattern's judged pages. Content with two addresses is met at one of them first.
+# Share of a pattern's judged pages. Content with two addresses is found at one of them first.
 _LEAST_SHARE: Final = 0.25
 # If this share of the pages has copies with the same mark at other paths, the mark is stable.
 _SHARE_CONFIRMED: Final = 0.5

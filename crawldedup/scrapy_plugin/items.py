@@ -112,7 +112,7 @@ def add_verdict(
 ) -> Item:
     """Write parts of a verdict into fields of an item, and return the item.
 
-    If the page wasn't judged, all fields are None, so that all items of an export have the same
+    If the page wasn't judged, all fields are None, so all items of an export have the same
     columns.
 
     Args:

@@ -129,7 +129,7 @@ class Commands(NamedTuple):
 
 
 def exchange(batches: Sequence[Commands]) -> list[list[Any]]:
-    """Return the replies of each server to its commands, with errors in place of missing replies.
+    """Return the replies of each server to its commands, with errors instead of missing replies.
 
     The servers work at the same time.
     """
@@ -157,7 +157,7 @@ def _replies(batch: Commands) -> list[Any]:
 
 
 def _pipelined(server: redis.Redis, commands: Sequence[Command]) -> list[Any]:
-    """Send commands in one round trip; return the replies, with errors in place of missing ones."""
+    """Send commands in one round trip; return the replies, with errors instead of missing ones."""
     pipeline = server.pipeline(transaction=False)
     for command in commands:
         pipeline.execute_command(*command)  # type: ignore[no-untyped-call]

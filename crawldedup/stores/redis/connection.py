@@ -65,7 +65,7 @@ class Connection:
         return {self._server(prefix) for prefix in self.prefixes}
 
     def send(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the replies to calls in their order, with errors in place of missing replies.
+        """Return the replies to calls in their order, with errors instead of missing replies.
 
         Calls to one server run in their order. Each attempt takes one round trip.
         """

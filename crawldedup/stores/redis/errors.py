@@ -141,7 +141,7 @@ def translation_of(error: Exception, store: str) -> Translation:
             break
         causes.append(cause)
     for translation in _TRANSLATIONS:
-        # Slots of a cluster move; to its client, that is no problem with the settings.
+        # Slots of a cluster can move, so this isn't a problem with the settings of its client.
         if translation.kinds is exceptions.MovedError and store.startswith("redis+cluster:"):
             continue
         candidates = causes if translation.error is ConfigurationError else [error]

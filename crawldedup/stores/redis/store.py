@@ -98,7 +98,7 @@ class RedisStore:
     # of the index.
 
     def _try(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the replies to calls in their order, with errors in place of missing replies.
+        """Return the replies to calls in their order, with errors instead of missing replies.
 
         If the server has lost the index, a new one is started.
         """
