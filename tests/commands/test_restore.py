@@ -173,7 +173,7 @@ def story(seed: int, changed: int = 0, words: int = 200) -> str:
 
 @pytest.fixture
 def dropped(run: Run) -> str:
-    """The name of a file with copies of the story in kept.jl: exact, near, and with a new number."""
+    """The name of a file with copies of the story in kept.jl: exact, near, and a new number."""
     kept = [{"url": "https://a.example/0", "text": story(0)}]
     Path("kept.jl").write_text("".join(f"{json.dumps(item)}\n" for item in kept))
     texts = [

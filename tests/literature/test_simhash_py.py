@@ -1,4 +1,4 @@
-"""What simhash-py publishes, asked of what has its names here; and all pairs, against brute force."""
+"""The published results of simhash-py with our functions, and all pairs against brute force."""
 
 from __future__ import annotations
 

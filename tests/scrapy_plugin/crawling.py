@@ -33,7 +33,7 @@ _FIGURES: Final = ("novelty", "clusters", "largest_cluster", "bytes_saved", "sec
 
 
 def counts_in(stats: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts of pages and items of Scrapy's stats that are ours, without their prefix."""
+    """Return our counts of pages and items in Scrapy's stats, without their prefix."""
     ours = {
         name.removeprefix("crawldedup/"): value
         for name, value in stats.items()

@@ -1,4 +1,4 @@
-"""Compressed request bodies: they are read as plain ones are, and a few bytes are never gigabytes."""
+"""Compressed request bodies are read like plain ones, and never expand to gigabytes."""
 
 from __future__ import annotations
 

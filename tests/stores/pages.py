@@ -174,7 +174,7 @@ def query(
     max_candidates: int = MAX_CANDIDATES,
     similarity: float = 0.9,
 ) -> Query:
-    """The question a `Deduplicator` would ask; `pages` is the size of the index as far as it knows."""
+    """The query that a `Deduplicator` would make if it thought the index had `pages` pages."""
     keys = LAYOUT.keys(page.search)
     if page.thin:
         plan, rule, prefilter = single_plan(keys[0]), EQUAL_ONLY, None

@@ -262,7 +262,7 @@ def covered(store: Any, step: Step) -> Any:
 
 
 def promised(answer: Any, retention: Retention) -> Any:
-    """What all stores agree on: while pages expire, some of those that have may be counted still."""
+    """The values that all stores agree on. Expired pages may still be counted for a while."""
     if isinstance(answer, StoreUnavailableError):
         return NO_ANSWER
     if isinstance(answer, StoreInfo):
