@@ -1,8 +1,7 @@
 """Parse a page once, and walk its tree once to find its block elements and their lines of text.
 
-Lexbor parses according to the HTML standard, as browsers do. Accessing its elements from Python is
-slow, so code that reads a page uses the numbers of the blocks and the lines, and only accesses the
-few elements that matter.
+Lexbor parses like browsers do. Accessing its elements from Python is slow, so code that reads a
+page uses the numbers of blocks and the lines, and only accesses the few elements that matter.
 """
 
 from collections import defaultdict
@@ -129,8 +128,7 @@ _FEET: Final = tags("footer dialog")
 _FEET_KINDS: Final = kinds_of(_FEET)
 _H1: Final = kind_of("h1")
 _MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
-# How many levels of nested elements with names of noise can turn out to be content, such as
-# comments in a list of comments.
+# How many levels of nested noise may turn out to be content, like comments in a list of comments.
 _LEVELS_OF_NAMES: Final = 3
 
 TextLine = tuple[
@@ -142,11 +140,10 @@ TextLine = tuple[
 class Blocks:
     """The block elements of a body, numbered in document order.
 
-    `parents` has the number of the block around each one, -1 for the body. The blocks inside of a
-    block have the numbers from its own up to its end, which is not included. `names` are the labels
-    from their attributes. `links` are the links, and `media` the pictures, frames and players.
-    `content` has the `mem_id` of the elements that hold most of the page, whatever their names are.
-    `left_out` are the elements that were left out because of their names or tags, or may be.
+    `parents` has the block around each one, -1 for the body. The blocks inside of a block have the
+    numbers from its own to before its end. `names` are the labels from their attributes. `media`
+    are pictures, frames and players. `content` has the `mem_id` of elements that hold most of the
+    page. `left_out` are elements that were left out because of their names or tags, or may be.
     """
 
     nodes: list[LexborNode]
@@ -193,7 +190,7 @@ def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main
 def _around(nodes: Sequence[LexborNode], feet: Set[int]) -> set[int]:
     """Return the `mem_id` of the elements around some others.
 
-    Elements around an <h1> that is inside one of the kinds `feet` are left out.
+    Those around an <h1> that is inside one of the kinds `feet` are left out.
     """
     around: set[int] = set()
     in_feet: set[int] = set()
@@ -227,8 +224,7 @@ def blocks_in(tree: LexborHTMLParser, nodes: Sequence[LexborNode]) -> Iterator[B
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     """Walk a tree without navigation, footers, and elements that are hidden or named as noise.
 
-    Names and tags are only evidence: an element that holds most of the page's text is content,
-    whatever it is called.
+    Names and tags are only evidence: an element with most of the page's text is content.
     """
     anchors = _anchors(tree)
     blocks = _walk(tree.body, anchors, _WITHOUT_CONTROLS, holders)
@@ -338,8 +334,7 @@ def _blocks_of_terms(blocks: Blocks) -> frozenset[int]:
     return frozenset(terms)
 
 
-# One loop over plain lists that accesses each node as little as possible: a function call for each
-# node would double the time.
+# One loop over plain lists with few accesses to each node. A function call would double the time.
 def _walk(  # noqa: C901, PLR0915
     body: LexborNode | None,
     anchors: Set[int],
@@ -349,8 +344,7 @@ def _walk(  # noqa: C901, PLR0915
 ) -> Blocks:
     """Return the blocks of a body or another element.
 
-    If `holders` is given, the names of blocks are read, and noise is left out unless it is
-    `content`.
+    With `holders`, names of blocks are read, and noise is left out unless it is `content`.
     """
     if body is None:
         return Blocks([], [], [], [], [], [], [], [])
@@ -460,8 +454,7 @@ def _may_be_left_out(letters: int) -> int:
 def _anchors(tree: LexborHTMLParser) -> set[int]:
     """Return the `mem_id` of each <a> that isn't a link but marks a place. Its text is plain text.
 
-    Those with a handler or a role count as links, because scripts turn them into links, as in
-    menus.
+    Those with a handler or a role count as links, because scripts make them links, as in menus.
     """
     return {node.mem_id for node in tree.css(_ANCHORS)}
 
