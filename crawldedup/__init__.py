@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from crawldedup.verdict import MainText as MainText
     from crawldedup.verdict import Verdict as Verdict
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
-# Every command of Scrapy imports this package to find `scrapy dedup`, and must not wait for numpy.
+# All Scrapy commands import this package to find `scrapy dedup`, and must not wait for numpy.
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {

@@ -1,5 +1,6 @@
-"""The code that the adapters for other crawlers share. They judge pages as in a Scrapy crawl, with
-the same options.
+"""The shared code of the adapters for other crawlers.
+
+They judge pages like a Scrapy crawl, with the same options.
 """
 
 import logging
@@ -128,7 +129,7 @@ class CrawlDeduplicator:
             if options.text == OWN_TEXT:
                 text = self._repeated.own_text(url, main, is_copy=verdict.is_duplicate)
             mark |= {"text": text, "name": main.name}
-        # The links of a start page are wanted.
+        # The links of a start page must be followed.
         return mark | {
             "refused": outcome.refused,
             "dropped": outcome.fate is Fate.DROPPED and not is_start,

@@ -1,4 +1,4 @@
-"""Files of pages that a person has told apart from others, no matter how similar they are."""
+"""Files of pages that a user keeps apart from others, no matter how similar they are."""
 
 import json
 import os

@@ -1,5 +1,7 @@
-"""Files of items that were set aside: JSON lines, each compressed separately, so that a process
-that is killed doesn't lose the lines before.
+"""Files of items that were set aside.
+
+They are JSON lines, each compressed separately, so a process that is killed doesn't lose the lines
+it wrote before.
 """
 
 import gzip
@@ -16,7 +18,7 @@ from crawldedup.checks import refused, string
 from crawldedup.verdict import Kind, Verdict
 
 EVIDENCE: Final = ("exact_duplicate", "near_duplicate", "unchanged", "partial")
-"""Why an item was dropped: its page or its text is a copy, is unchanged, or has few new words."""
+"""Why an item was dropped: its page or text is a copy, is unchanged, or has few new words."""
 
 FORMAT: Final = "crawldedup_aside"
 VERSION: Final = 1
@@ -24,11 +26,14 @@ SUFFIX: Final = ".gz"
 _LEVEL: Final = 6
 _MAGIC: Final = b"\x1f\x8b\x08"
 _CHUNK_BYTES: Final = 1 << 16
-_GZIP: Final = 31  # zlib's number for the form of gzip
+_GZIP: Final = 31  # zlib's number for the gzip format
 
 
 def check_path(name: str, value: object) -> str:
-    """Return the path of a file of items. Raises ConfigurationError, which begins with `name`."""
+    """Return the path of a file of items if it is valid.
+
+    Raises ConfigurationError with a message that begins with `name`.
+    """
     path = string(name, value)
     if not path.endswith(SUFFIX):
         raise refused(name, value, 'a file whose name ends with .gz, such as "aside.jl.gz"')
@@ -39,14 +44,14 @@ def check_path(name: str, value: object) -> str:
 
 
 def evidence_of(verdict: Verdict) -> str:
-    """Return why an item with this verdict was dropped: one of `EVIDENCE`."""
+    """Return why an item with this verdict was dropped, as one of `EVIDENCE`."""
     if verdict.is_duplicate:
         return str(verdict.kind)
     return "unchanged" if verdict.kind is Kind.REVISIT else "partial"
 
 
 class AsideFile:
-    """Appends to a file. Several processes may do so at the same time.
+    """Appends items to a file. Several processes may do so at the same time.
 
     Raises:
         OSError: The file cannot be opened or written.
@@ -56,7 +61,7 @@ class AsideFile:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
     def put(self, record: str) -> None:
-        """Append a record of JSON. It is in the file when this returns."""
+        """Append a JSON record. When this returns, the record is in the file."""
         packed = gzip.compress(f"{record}\n".encode("ascii"), _LEVEL, mtime=0)
         written = os.write(self._file, packed)
         if written < len(packed):
@@ -74,17 +79,17 @@ class Aside:
     item: dict[str, Any]  #: The fields of the item.
     url: str  #: The URL of its page, or its own.
     evidence: str  #: Why it was dropped.
-    cluster: str | None  #: The URL of the page, or the item, that it was dropped for.
+    cluster: str | None  #: The URL of the page, or the item, that it is a copy of.
     similarity: float | None  #: How similar the two are.
     encoding: str | None = None  #: The encoding of the crawl's feeds; None for ASCII.
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Aside":
-        """Return the item in a record. Raises ValueError for anything else."""
+        """Return the item in a record. Raises ValueError if the record holds no item."""
         verdict, item = record.get("verdict"), record.get("item")
         is_ours = record.get(FORMAT) == VERSION
         if not is_ours or not isinstance(verdict, dict) or not isinstance(item, dict):
-            raise ValueError("this is not an item that was set aside")
+            raise ValueError("not an item that was set aside")
         return cls(
             item=item,
             url=str(verdict.get("url") or ""),
@@ -136,8 +141,9 @@ def _members(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _member_at(file: BinaryIO, start: int) -> tuple[bytes | None, int]:
-    """Return the content of the part that begins at a position, and where the part ends; None if
-    it's broken.
+    """Return the content of the part that begins at `start`, and where that part ends.
+
+    The content is None if the part is broken.
     """
     file.seek(start)
     unpacker = zlib.decompressobj(_GZIP)

@@ -1,5 +1,6 @@
-"""Checks for values from users. Each takes a name and a value, and returns the value or raises
-ConfigurationError.
+"""Checks for values from users.
+
+Each takes a name and a value, and returns the value or raises ConfigurationError.
 """
 
 import difflib
@@ -15,8 +16,8 @@ Check = Callable[[str, Any], Any]
 
 _TTL_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _LONGEST_TTL: Final = 100 * 365 * 86400
-_LONGEST_SHOWN: Final = 80  # The whole of a page would hide what is said about it.
-KEY_BYTES: Final = 16  # of a key that is made at random
+_LONGEST_SHOWN: Final = 80  # A whole page would hide the rest of the message.
+KEY_BYTES: Final = 16  # of a random key
 LONGEST_KEY: Final = 64
 
 
@@ -28,7 +29,7 @@ def refused(name: str, value: object, allowed: str) -> ConfigurationError:
 
 
 def did_you_mean(word: object, allowed: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" for a word close to an allowed one, else an empty string."""
+    """Return "; did you mean 'x'?" if a word is close to an allowed one, else ""."""
     names = {each.lower(): each for each in allowed}
     close = difflib.get_close_matches(str(word).lower(), names, n=1)
     return f"; did you mean {names[close[0]]!r}?" if close else ""
@@ -71,7 +72,7 @@ def whole(at_least: int, at_most: float = math.inf) -> Check:
 
     def check(name: str, value: Any) -> int:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        # Infinity has no remainder that is 0.
+        # Infinity never has the remainder 0.
         if not is_number or not at_least <= value <= at_most or value % 1:
             raise refused(name, value, allowed)
         return int(value)
@@ -116,8 +117,9 @@ def namespace(name: str, value: object) -> str:
 
 
 def ttl_seconds(name: str, value: object) -> int | None:
-    """Return the seconds of a time to live: a number of seconds, or "90m", "12h", "30d", "8w"; None
-    means forever.
+    """Return a time to live in seconds, or None for forever.
+
+    It is given as a number of seconds, or as a text such as "90m", "12h", "30d" or "8w".
     """
     if value is None or value == "":
         return None

@@ -144,14 +144,14 @@ _ADVISED: Final[Arguments] = {
 _RESTORED: Final[Arguments] = {
     "files": argument("file that CRAWLDEDUP_SET_ASIDE named", "FILE", nargs="+"),
     "-o --output": argument(
-        "write the items into this file (.gz is packed), or - for standard output",
+        "write the items to this file (.gz is compressed), or - for standard output",
         "OUT",
         required=True,
     ),
     "--site": argument("only items of this site, such as example.com", "SITE"),
     "--pattern": argument("only items in whose URL this regular expression is found", "REGEX"),
     "--similarity": argument(
-        "only items that are so similar to what they were dropped for: the least, and the most",
+        "only items this similar to what they were dropped for: from LEAST to MOST",
         "X",
         nargs=2,
         type=float,
@@ -162,13 +162,13 @@ _RESTORED: Final[Arguments] = {
     ),
     "--cluster": argument("only items that were dropped for the page at this URL", "URL"),
     "--again": argument(
-        "only items that are no copies from this similarity on: they are compared with --kept, by "
+        "only items that aren't copies at this similarity when compared again with --kept, with "
         "the options below",
         "X",
         type=float,
     ),
     "--kept": argument(
-        "feed of the items that the crawl has delivered (.jl, .json, .csv, .parquet)",
+        "feed of the items that the crawl delivered (.jl, .json, .csv, .parquet)",
         "FEED",
         nargs="+",
     ),
@@ -189,11 +189,11 @@ _FOUND: Final = {
 }
 _FORGOTTEN: Final = {
     "urls": argument("a page's URL, as it was crawled", "URL", nargs="+"),
-    # Pages are removed in every scope; command lines of earlier versions had to name one.
+    # Pages are removed in every scope. In earlier versions, a scope had to be given.
     "--scope": argument(argparse.SUPPRESS, dest="any_scope"),
 }
 _YES: Final = {"--yes": argument("do it", action="store_true")}
-_ALIKE: Final = {"store": "memory://", "key": 0}  # two runs are compared alike everywhere
+_ALIKE: Final = {"store": "memory://", "key": 0}  # so results are the same everywhere
 _COMMANDS: Final[dict[str, Command]] = {
     "demo": DEMO,
     "check": Command("decide about pages and remember them", _PAGES_OR_ONE, _CHECKING, run="check"),
@@ -227,7 +227,7 @@ _COMMANDS: Final[dict[str, Command]] = {
         index=_ALIKE,
     ),
     "filter": Command(
-        "write a feed or web archive again, without the copies in it",
+        "write a feed or web archive without the copies in it",
         _FILTERED,
         ("namespace", "scope", *_COMPARING),
         description=(
@@ -240,7 +240,7 @@ _COMMANDS: Final[dict[str, Command]] = {
         index={"key": 0},
     ),
     "forget": Command(
-        "remove pages from an index, whatever scope they are in",
+        "remove pages from an index, regardless of their scope",
         _FORGOTTEN,
         _INDEX,
         run="forget_given",
@@ -263,11 +263,11 @@ _COMMANDS: Final[dict[str, Command]] = {
         index=None,
     ),
     "restore": Command(
-        "bring back items that a crawl has dropped and set aside",
+        "bring back items that a crawl dropped and set aside",
         _RESTORED,
         ("recall", *_DECIDING),
-        description="Writes items that CRAWLDEDUP_SET_ASIDE has kept as JSON lines, in their "
-        "order. With several conditions, all must hold.",
+        description="Writes items from the file of CRAWLDEDUP_SET_ASIDE as JSON lines, in their "
+        "original order. If there are several conditions, all must hold.",
         module="crawldedup.commands.restore",
         run="restore",
         index=None,
@@ -286,7 +286,7 @@ _COMMANDS: Final[dict[str, Command]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit status as `run_command` does."""
-    # The program that started this one may have closed them.
+    # The program that started this one may have closed the standard streams.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - as long as the process runs
@@ -374,7 +374,7 @@ def _add_option(
         default = None
         shown = f"the variable {STORE_VARIABLE}, or else {DEFAULT_STORE}"
     if is_inherited:
-        default = argparse.SUPPRESS  # A value that is there was given.
+        default = argparse.SUPPRESS  # If there is a value, it was given.
         shown = "the index's"
     if shown is not None:
         help_text += f" (default: {shown})"

@@ -1,4 +1,4 @@
-"""Ask a service that `crawldedup serve` runs: `Client`, and `AsyncClient` for asyncio."""
+"""Use a service that `crawldedup serve` runs: `Client`, and `AsyncClient` for asyncio."""
 
 from __future__ import annotations
 
@@ -234,8 +234,9 @@ class _Common:
         return self._http.request("POST", request.path, content=json.dumps(request.body))
 
     def _pause(self, error: Exception, begun: float) -> float:
-        """Return after how many seconds to ask again. Raises TryAgainError if patience runs out
-        before that.
+        """Return the number of seconds to wait before the next try.
+
+        Raises TryAgainError if patience runs out before that.
         """
         failure = error
         if not isinstance(failure, TryAgainError):
@@ -249,17 +250,17 @@ class _Common:
 
 
 class Client(_Common, AbstractContextManager["Client"]):
-    """Asks a service that `crawldedup serve` runs, with the methods of `Deduplicator`.
+    """A client for a service that `crawldedup serve` runs, with the methods of `Deduplicator`.
 
-    The methods raise the errors of `Deduplicator`, and ServiceError for other refusals. If the
-    answer about a page is lost, the service knows the page by then, so the verdict of a second
-    request is `revisit`. Threads may share an instance.
+    The methods raise the errors of `Deduplicator`, and ServiceError if the service refuses a
+    request for other reasons. If the answer about a page gets lost, the service already knows the
+    page, so the verdict of a second request is `revisit`. Threads may share an instance.
 
     Args:
         url: The address of the service.
         token: The token of the service, if it needs one.
-        timeout_seconds: The most seconds to wait for an answer.
-        patience_seconds: For how many seconds to ask again while the service is busy, stopping or
+        timeout_seconds: The maximum number of seconds to wait for an answer.
+        patience_seconds: How many seconds to keep trying while the service is busy, stopping or
             without its store. After that, StoreUnavailableError is raised. With 0, it's raised at
             once.
 
@@ -360,7 +361,7 @@ class Client(_Common, AbstractContextManager["Client"]):
 
 
 class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
-    """Asks a service from asyncio, with the methods and arguments of `Client`, awaited."""
+    """A client for asyncio, with the methods and arguments of `Client`, which are awaited."""
 
     _transport = httpx.AsyncClient
 

@@ -1,6 +1,4 @@
-"""Recognize duplicates in a crawl4ai crawl: results come with verdicts, or without the
-duplicates.
-"""
+"""Recognize duplicates in a crawl4ai crawl: add verdicts to results, or drop the duplicates."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
@@ -53,10 +51,11 @@ class DedupResults(CrawlDeduplicator):
         return strategy
 
     async def mark(self, result: Any) -> None:
-        """Put the verdict into a result, once."""
+        """Put the verdict into a result, unless it is there already."""
         result.metadata = result.metadata or {}
         headers = {name.lower(): value for name, value in (result.response_headers or {}).items()}
-        # Data and errors repeat each other. For a redirect, only the status of its target counts.
+        # Data and errors aren't checked, because they resemble each other. For a redirect, only the
+        # status of its target counts.
         is_html = headers.get("content-type", HTML[0]).partition(";")[0].strip().lower() in HTML
         status = getattr(result, "redirected_status_code", None) or result.status_code or 200
         if MARK in result.metadata or not (
@@ -72,7 +71,8 @@ class DedupResults(CrawlDeduplicator):
 
 
 def is_duplicate(result: Any) -> bool:
-    """Return whether a result can be ignored, because it's a copy, or unchanged with
-    `revisit="drop"`.
+    """Return whether a result can be ignored.
+
+    This is so if it's a copy, or with `revisit="drop"` if it's unchanged.
     """
     return bool((result.metadata or {}).get(MARK, {}).get("refused"))

@@ -1,6 +1,4 @@
-"""Recognize duplicates in a Crawlee crawl, with a hook that runs after a page is loaded and before
-its handler.
-"""
+"""Recognize duplicates in a Crawlee crawl, with a hook that runs between load and handler."""
 
 from typing import Any
 
@@ -79,21 +77,23 @@ class DedupHook(CrawlDeduplicator):
     def text_of(self, context: Any) -> MainText | None:
         """Return the main text and the name of the page of a context, while its handler runs.
 
-        None without the option `text`, or if the page couldn't be judged.
+        It is None without the option `text`, or if the page couldn't be judged.
         """
         return self._texts.get(context.request.unique_key)
 
 
 def is_duplicate(context: Any) -> bool:
-    """Return whether the page of a context can be ignored, because it's a copy, or unchanged with
-    `revisit="drop"`.
+    """Return whether the page of a context can be ignored.
+
+    This is so if it's a copy, or with `revisit="drop"` if it's unchanged.
     """
     return bool(context.request.user_data.get(MARK, {}).get("refused"))
 
 
 def _main_of(mark: dict[str, Any]) -> MainText | None:
-    """Remove the main text from a verdict, because a queue writes the data of its requests
-    to disk.
+    """Remove the main text from a verdict, and return it.
+
+    It must not stay there, because a queue writes the data of its requests to disk.
     """
     text, name = mark.pop("text", None), mark.pop("name", None)
     return None if text is None else MainText(text, name)

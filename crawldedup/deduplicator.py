@@ -1,4 +1,4 @@
-"""`Deduplicator`: the public face of an index, for programs that wait for its answers.
+"""`Deduplicator`, the public interface of an index, with methods that block.
 
 `crawldedup.index.judging` has the steps from a page to its verdict, and `crawldedup.index.lifetime`
 opens and closes an index.
@@ -25,23 +25,21 @@ from crawldedup.stores.contract import CrawlSession, PageName, StoreInfo
 from crawldedup.verdict import CheckedText, Match, Verdict
 
 _MOST_SEARCHES: Final = 10_000
-"""The maximum number of searches for pages to forget that share a text. Others may add such pages
-in the meantime.
-"""
+"""How often to search for pages with a text to forget. Others may add such pages meanwhile."""
 
 OnUnreadable = Callable[[Page, PageError], None]
 
 
 class Deduplicator:
-    """Recognizes pages that were seen before, in the store that its URL names.
+    """Recognizes pages that were seen before, using an index in a store.
 
-    The store is opened by the first call that needs it. Only calls that may add pages create an
-    index or join a crawl. Verdicts come in the order of the calls. Threads may share an instance. A
-    forked process continues as the same crawler.
+    The first call that needs the store opens it. Only calls that may add pages create an index or
+    join a crawl. Verdicts come in the order of the calls. Threads may share an instance. A forked
+    process continues as the same crawler.
 
-    Methods that take `**page` accept the arguments of `Page` by keyword. A method that asks the
-    store raises StoreError if the store cannot answer, and can then be called again; it raises
-    ClosedError after `close`. The first call also raises what `open` raises.
+    Methods with `**page` take the arguments of `Page` by keyword. A method that uses the store
+    raises StoreError if the store cannot answer, and can then be called again. After `close`, it
+    raises ClosedError. The first call can also raise the errors of `open`.
 
     Args:
         store: The URL of the store; see the option `store`.
@@ -89,20 +87,21 @@ class Deduplicator:
                 (bool), and `rank` (int).
 
         Returns:
-            What the page is, compared with the pages seen before it.
+            The verdict on the page, compared with the pages seen before it.
 
         Raises:
             ConfigurationError: A value of the page is not allowed.
             PageError: The page cannot be read.
-            KeyMismatchError: The fingerprint was made with another key than that of the index.
+            KeyMismatchError: The fingerprint was made with a different key than that of the index.
             StoreError: The store cannot answer. The call can be repeated.
         """
         return or_raise(self.check_batch([Page(url, **page)])[0])
 
     def check_with_text(self, url: str, **page: Unpack[PageValues]) -> CheckedText:
-        """Decide about a page as `check` does, and return its main text and its name as well.
+        """Decide about a page like `check`, and also return its main text and its name.
 
-        The main text is extracted to be compared anyway. Takes and raises the same as `check`.
+        This costs nothing extra, because the main text is extracted anyway. The arguments and
+        errors are those of `check`.
         """
         sent = Page(url, **page)
         content = self._judge.read(sent, with_text=True)
@@ -116,15 +115,15 @@ class Deduplicator:
         batch: int = BATCH,
         on_unreadable: OnUnreadable | None = None,
     ) -> Iterator[Verdict]:
-        """Decide about many pages in their order, many of them in one round trip to the store.
+        """Decide about many pages in order, a batch of them in each round trip to the store.
 
         The verdicts are the same as if `check` were called for one page after the other. Each page
-        is one atomic step, but the batch is not. If you stop early, up to a batch of pages beyond
-        the last verdict is remembered.
+        is one atomic step, but the batch is not. If you stop early, up to one batch of pages after
+        the last verdict may be remembered.
 
         Args:
             pages: The pages.
-            batch: The most pages in one round trip, from 1.
+            batch: The maximum number of pages in one round trip, at least 1.
             on_unreadable: Called with each page that cannot be read, and its error. Without it, the
                 error is raised, and the iteration ends.
 
@@ -134,7 +133,7 @@ class Deduplicator:
         Raises:
             PageError: A page cannot be read, and `on_unreadable` is not given.
             StoreUnavailableError: The store cannot be reached. The iteration ends.
-            StoreError: The store cannot answer for one page. The iteration can go on.
+            StoreError: The store cannot answer for one page. The iteration can continue.
         """
         size = checks.whole(1)("batch", batch)
         # A generator that raises has ended, so the errors of single pages are raised outside of it.
@@ -147,7 +146,7 @@ class Deduplicator:
             self._judge.judge(jobs)
             for job in jobs:
                 result = job.result
-                # A caller that takes its time with the verdicts is still alive.
+                # A caller that processes verdicts slowly is still alive.
                 self._index.try_heartbeat_if_due()
                 if isinstance(result, PageError) and on_unreadable is not None:
                     on_unreadable(job.page, result)
@@ -163,13 +162,13 @@ class Deduplicator:
     ) -> list[Result]:
         """Decide about pages in one round trip, and remember them.
 
-        A page that names one of the batch as its original, and pages that are not remembered, may
-        take a round trip of their own.
+        Pages that name another page of the batch as their original, and pages that are not
+        remembered, may take an additional round trip.
 
         Args:
             pages: The pages.
-            contents: What was read of each page elsewhere: its content, its fingerprint, or the
-                error if it cannot be read. By default, the pages are read here.
+            contents: The result of reading each page elsewhere: its content, its fingerprint, or
+                the error if it cannot be read. By default, the pages are read here.
 
         Returns:
             A verdict or an error for each page, in their order.
@@ -186,21 +185,21 @@ class Deduplicator:
     def fingerprint(self, url: str = "", **page: Unpack[PageValues]) -> Fingerprint:
         """Return the fingerprint of a page for this index. Nothing is remembered.
 
-        Takes and raises the same as `check`.
+        The arguments and errors are those of `check`.
         """
         return self._reader.read_page(Page(url, **page), self.key).fingerprint
 
     def find(self, url: str = "", **page: Unpack[PageValues]) -> list[Match]:
         """Return the remembered pages that resemble a page, most similar first.
 
-        Nothing is changed. Takes and raises the same as `check`.
+        Nothing is changed. The arguments and errors are those of `check`.
         """
         return self.explain(url, **page).matches()
 
     def explain(self, url: str, **page: Unpack[PageValues]) -> Explanation:
         """Explain the verdict that a page would get now. Nothing is remembered.
 
-        Takes and raises the same as `check`.
+        The arguments and errors are those of `check`.
         """
         page["remember"] = False
         return explain_page(self._judge, self._index, Page(url, **page))
@@ -223,7 +222,7 @@ class Deduplicator:
             return int(self._index.store.forget(name))
         text = Page("", fingerprint=page, scope_key=scope_key)
         removed = 0
-        # A search finds only some of many siblings that share a text.
+        # If many siblings share a text, a search only finds some of them.
         for _ in range(_MOST_SEARCHES):
             removed_now = self._forget_found(text)
             if not removed_now:
@@ -232,7 +231,7 @@ class Deduplicator:
         return removed
 
     def _forget_found(self, page: Page) -> int:
-        """Remove the pages with the text of a page that one search finds; return how many."""
+        """Remove those pages with the text of `page` that one search finds; return how many."""
         search = self._judge.search(page)
         removed = 0
         for record in search.records:
@@ -244,7 +243,7 @@ class Deduplicator:
     def text_of(
         self, url: str, *, identity: str | None = None, scope_key: str | None = None
     ) -> str | None:
-        """Return the stored text of a remembered page. The option `keep_texts` stores it.
+        """Return the stored text of a remembered page. Texts are stored with `keep_texts`.
 
         Args:
             url: The URL that the page was checked with.
@@ -266,29 +265,28 @@ class Deduplicator:
     ) -> None:
         """Note that a page that was checked with `delivered=False` has been delivered.
 
-        The store is told with the next check, `heartbeat` or `close`. Takes the same as `text_of`.
+        The store is told with the next check, `heartbeat` or `close`. The arguments are those of
+        `text_of`.
         """
         self._index.deliver(PageId(url, identity, scope_key))
 
     @property
     def pages(self) -> int:
-        """The approximate number of pages that the index had when it was last asked; 0
-        before that.
-        """
+        """The approximate number of pages at the last call to the index, 0 before the first one."""
         return self._index.pages
 
     @property
     def hosts(self) -> HostKnowledge:
         """What is known about hosts.
 
-        This covers which lines and marks change by themselves, and which parts of addresses name
-        views.
+        This includes which lines and marks change with every load, and which parts of addresses
+        name views.
         """
         return self._index.hosts
 
     @property
     def scopes(self) -> KnownScopes:
-        """The scopes of the pages, as far as the index has told them when it was last asked.
+        """The scopes of the pages, as of the last call to the index.
 
         To remove a page from all of them, call `forget` with each key of `scopes.all_of(url)`.
         """
@@ -296,7 +294,7 @@ class Deduplicator:
 
     @property
     def key(self) -> Key:
-        """The secret of the index, which was made when the index began.
+        """The secret key of the index, which was made when the index began.
 
         Raises:
             StoreError: It cannot be looked up.
@@ -307,7 +305,7 @@ class Deduplicator:
 
     @property
     def session(self) -> CrawlSession | None:
-        """The crawler that this instance works as; None before it has joined a crawl."""
+        """The crawler that this instance works as, or None before it has joined a crawl."""
         session = self._index.store.session
         return session if session.number else None
 
@@ -329,11 +327,11 @@ class Deduplicator:
         self.close()
 
     def open(self, session: CrawlSession | None = None) -> None:
-        """Connect to the store, check that the index fits, and join the crawl.
+        """Connect to the store, check that the index has the same options, and join the crawl.
 
         Args:
-            session: The crawler to work as. Processes that share a session are one crawler. By
-                default, this instance is a new one.
+            session: The crawler to work as. Processes that share a session count as one crawler.
+                By default, this instance is a new crawler.
 
         Raises:
             ProfileMismatchError: The index was made with other options.
@@ -357,16 +355,16 @@ class Deduplicator:
         self._index.clear()
 
     def info(self) -> StoreInfo:
-        """Return figures of the index, such as its pages and its size in bytes."""
+        """Return figures about the index, such as its number of pages and its size in bytes."""
         self._index.look()
         return self._index.store.info()
 
     def accept_profile(self) -> dict[str, str]:
         """Use the existing index, no matter which options it was made with.
 
-        This is for tasks that don't need a text: getting the figures of an index, and forgetting
+        This is for tasks that don't compare texts: getting the figures of an index, and forgetting
         pages. Searches in such an index find nothing. No warning is logged if the scope differs.
-        Call it before anything else.
+        Call this method before any other.
 
         Returns:
             The options that differ, each with a description of the difference.
@@ -377,7 +375,9 @@ class Deduplicator:
         return self._index.accept_profile()
 
     def note(self, name: str, text: str | None = None) -> str:
-        """Return a short text that is stored with the index until `clear`.
+        """Return a note, and write it first if `text` is given.
+
+        A note is a short text that is stored with the index until `clear`.
 
         Args:
             name: The name of the note.
@@ -395,7 +395,7 @@ class Deduplicator:
     def heartbeat(self) -> None:
         """Renew the lease of this crawler.
 
-        Call it when idle: checks do it every 20 seconds, and a crawler without a heartbeat for 120
-        seconds counts as dead.
+        Call it while the crawler is idle. Checks renew the lease every 20 seconds, and a crawler
+        without a heartbeat for 120 seconds counts as dead.
         """
         self._index.heartbeat()

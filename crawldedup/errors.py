@@ -93,7 +93,7 @@ class PageError(CrawlDedupError):
     counter = "page"
 
     def __init__(self, reason: str, message: str) -> None:
-        super().__init__(reason, message)  # of both, exceptions are pickled by their args alone
+        super().__init__(reason, message)  # both, because pickling only keeps an exception's args
         self.reason = reason
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class PageError(CrawlDedupError):
 
     @classmethod
     def after(cls, error: Exception, what: str) -> Self:
-        """Return the error for a page on which a step failed with another error.
+        """Return the error for a page if a step failed with another error.
 
         The message names the step.
         """
@@ -110,7 +110,7 @@ class PageError(CrawlDedupError):
 
 
 class WorkerError(CrawlDedupError):
-    """Raised when a page has killed worker processes, so it isn't checked.
+    """Raised for a page that isn't checked because it has killed worker processes.
 
     The call can be repeated.
     """
@@ -126,7 +126,7 @@ class NoWorkerError(WorkerError):
 
 
 class UnexpectedReadError(CrawlDedupError):
-    """Raised for a page on which an error of another `kind` was raised.
+    """Raised for a page if reading it raised an unexpected error of the type `kind`.
 
     The message is its traceback, safe to log.
     """
@@ -148,7 +148,7 @@ class StoreError(CrawlDedupError):
 class KeyMismatchError(StoreError):
     """Raised for a fingerprint whose key is no longer the key of the index.
 
-    Make it again.
+    Make the fingerprint again.
     """
 
     reason = counter = "key"

@@ -1,5 +1,4 @@
-"""The journals of crawls: JSON lines that say what happened to each response, in one file per
-process.
+"""The journals of crawls: JSON lines that record each response, in one file per process.
 
 The first line is a header, and the last line says how the crawl ended. If a process is killed, only
 the last line is missing.
@@ -26,14 +25,14 @@ from crawldedup.verdict import Kind
 
 __all__ = ["CrawlSummary", "crawls", "journals"]
 
-# The key of a header that no other line has; its value is the version.
+# A key that only the header has. Its value is the version.
 FORMAT: Final = "crawldedup_journal"
 VERSION: Final = 1
-# Has the name of the crawl, in the directory of a job that may be paused.
+# The file with the name of the crawl, in the directory of a job that may be paused.
 NAME_FILE: Final = "crawldedup.crawl"
 LONGEST_URL: Final = 2048
 
-OUTCOMES: Final = {  # what the lines of checked pages call their kinds
+OUTCOMES: Final = {  # the names of kinds in the lines of checked pages
     Kind.NEW: "new",
     Kind.NEAR_DUPLICATE: "near",
     Kind.EXACT_DUPLICATE: "exact",
@@ -60,7 +59,7 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class CrawlSummary:
-    """Describes one crawl of a source.
+    """A crawl in a source.
 
     Attributes:
         name: The name of the crawl, unique within its source.
@@ -86,8 +85,9 @@ def line_of(record: Mapping[str, Any]) -> bytes:
 
 
 def shown(url: str) -> str:
-    """Return a URL without lone surrogates, cut off at `LONGEST_URL`. If it's cut off, it ends with
-    a hash of the whole URL and "…".
+    """Return a URL without lone surrogates, cut off at `LONGEST_URL`.
+
+    If it's cut off, it ends with a hash of the whole URL and "…".
     """
     if not url.isascii():
         url = url.encode("utf-8", "replace").decode("utf-8")
@@ -96,7 +96,7 @@ def shown(url: str) -> str:
 
 
 def check_journal(name: str, value: object) -> str | bool:
-    """Check for the directory of journals; False for none. Raises ConfigurationError."""
+    """Return the directory of journals, or False for none. Raises ConfigurationError."""
     if value is False or (isinstance(value, str) and value.lower() in ("false", "0")):
         return False
     if not isinstance(value, str | PurePath) or str(value) in ("", "store") or "://" in str(value):
@@ -106,9 +106,7 @@ def check_journal(name: str, value: object) -> str | bool:
 
 
 def crawl_of(spider: str, started: float) -> str:
-    """Return a name for a crawl without one: its spider, and its start in UTC, to the
-    millisecond.
-    """
+    """Return a name for a crawl: its spider and its start in UTC, to the millisecond."""
     second = time.strftime("%Y%m%dT%H%M%S", time.gmtime(started))
     return f"{_safe(spider)}-{second}.{int(started * 1000) % 1000:03d}"
 
@@ -124,9 +122,9 @@ def name_of_job(job: Path | None, name: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text in which all other characters are replaced.
+    """Return a text that is safe in the name of a file, with all other characters replaced.
 
-    If anything was replaced, it ends with a hash, so that names stay different.
+    If anything was replaced, it ends with a hash, so names stay different.
     """
     safe = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:60]
     return safe if safe == text else f"{safe}-{_hash_of(text, 4)}"
@@ -150,7 +148,7 @@ class FileJournal:
             _prune(directory, keep, present=header["crawl"])
             stem, number = f"{header['crawl']}-{_safe(header['host'])}-{header['pid']}", 1
             path = directory / f"{stem}.jsonl"
-            # Process ids are used again, and one process may run several crawls.
+            # Process ids are reused, and one process may run several crawls.
             while path.exists():
                 number += 1
                 path = directory / f"{stem}-{number}.jsonl"
@@ -193,46 +191,41 @@ def _prune(directory: Path, keep: int, *, present: str) -> None:
 
 
 def _is_written(path: Path) -> bool:
-    """Return True if the crawl of a journal is still running, according to its lock.
+    """Return whether the crawl of a journal is still running, according to its lock.
 
     Raises OSError if it cannot be opened.
     """
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:  # or a file system without locks, where no crawl can be told to have ended
+        except OSError:  # or a file system without locks, where the end of a crawl can't be seen
             return True
     return False
 
 
 def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> list[Journal]:
-    """Return the journals of the named crawl, or of the last one, in files and folders, in the
-    order of their starts.
+    """Return the journals of the named crawl or the last one, in the order of their starts.
 
     If no folder is given, all files belong to one crawl. In a folder, files that aren't journals
     are ignored. Raises ConfigurationError for a file that isn't a journal, and if the crawl has
     none.
     """
-    places = [*map(Path, sources)]
+    places = [Path(source) for source in sources]
     of_crawls = _by_crawl(journal for place in places for journal in _journals_at(place))
     if crawl is None and any(place.is_dir() for place in places):
         crawl = next(iter(of_crawls), None)
     # A file may be named twice, by itself and by its folder.
-    chosen = {
-        journal.path: journal
-        for name in of_crawls
-        if crawl in (None, name)
-        for journal in of_crawls[name]
-    }
+    chosen: dict[Path, Journal] = {}
+    for name, of_crawl in of_crawls.items():
+        if crawl in (None, name):
+            chosen.update((journal.path, journal) for journal in of_crawl)
     if not chosen:
-        where, names = (
-            ", ".join(printable(str(name)) for name in named) for named in (places, of_crawls)
-        )
-        raise ConfigurationError(
-            f"there is no crawl {crawl!r} in {where}; there are only: {names}"
-            if names
-            else f"there is no journal of a crawl (*.jsonl) in {where}"
-        )
+        where = ", ".join(printable(str(place)) for place in places)
+        names = ", ".join(printable(name) for name in of_crawls)
+        message = f"there is no journal of a crawl (*.jsonl) in {where}"
+        if names:
+            message = f"there is no crawl {crawl!r} in {where}; there are only: {names}"
+        raise ConfigurationError(message)
     return sorted(chosen.values(), key=lambda journal: (journal.started, journal.path))
 
 
@@ -308,13 +301,9 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
             ended = re.search(rb'"end":"([^"]*)"', line)
             ends.add(ended[1].decode() if ended else "unfinished")
             is_running |= ended is None and _is_written(journal.path)
-        state = (
-            "running"
-            if is_running
-            else "unfinished"
-            if "unfinished" in ends
-            else ", ".join(sorted(ends))
-        )
+        state = ", ".join(sorted(ends))
+        if "unfinished" in ends:
+            state = "running" if is_running else "unfinished"
         first = crawl[0]
         summaries.append(
             CrawlSummary(first.crawl, first.spider, first.started, len(crawl), pages, state)
@@ -344,9 +333,7 @@ def _journals_at(place: Path) -> list[Journal]:
 
 
 def _by_crawl(found: Iterable[Journal]) -> dict[str, list[Journal]]:
-    """Return the journals of each crawl in the order of their starts. The latest crawl
-    comes first.
-    """
+    """Return the journals of each crawl in the order of their starts, the latest crawl first."""
     of_crawls: dict[str, list[Journal]] = {}
     for journal in sorted(found, key=lambda journal: journal.started):
         # The last journal of a crawl determines its position.

@@ -1,10 +1,10 @@
 """The secret key of an index, and the hashes that are made with it.
 
 If an index has no key, anyone who knows how pages are hashed can construct texts and URLs that
-collide. With a key, the hash of every letter depends on the secret, so that words collide only by
-chance. (It would not be enough to mix the key into the result of a public hash: words that collide
-in the public hash would still collide.) Texts, URLs, marks and scopes are hashed with the key as
-well.
+collide. With a key, the hash of every letter depends on the secret, so words only collide by
+chance. (Mixing the key into the result of a public hash wouldn't be enough, because words that
+collide in the public hash would still collide.) Texts, URLs, marks and scopes are hashed with the
+key as well.
 """
 
 import hashlib
@@ -18,15 +18,15 @@ import mmh3
 from crawldedup.checks import KEY_BYTES
 
 _NEVER_MMH3: Final = frozenset({"url", "line", "number", "headings"})
-"""Purposes whose hashes nobody may construct, not even without a secret."""
+"""Purposes whose hashes must be hard to construct even without a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
     """The secret key of an index: 16 to 64 bytes, or none.
 
-    Without a secret, everyone makes the same fingerprints. Keys with the same secret are equal, and
-    `repr` does not show the secret.
+    Without a secret, fingerprints are the same for everyone. Keys with the same secret are equal,
+    and `repr` does not show the secret.
 
     Example:
         >>> from crawldedup import Key
@@ -38,7 +38,7 @@ class Key:
 
     #: The bytes of the secret. The option `key` checks their number.
     secret: bytes = field(default=b"", repr=False)
-    #: 64 bits that identify the key without revealing it; 0 if there is no secret.
+    #: 64 bits that identify the key without revealing it, or 0 if there is no secret.
     id: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -57,9 +57,9 @@ class Key:
     def number(self, value: bytes, purpose: str) -> int:
         """Return a 64-bit hash of a value.
 
-        Without a secret this is mmh3, for which it is easy to construct a value that has a given
-        hash. Hashes of URLs are never mmh3, because a page is identified by that hash alone.
-        Neither are those of lines, which decide what is left out of the pages of others.
+        Without a secret, this is mmh3, and it's easy to construct a value with a given hash. Hashes
+        of URLs never use mmh3, because nothing but that hash identifies a page. Neither do hashes
+        of lines, which decide what is left out of other people's pages.
 
         Args:
             value: What to hash.
@@ -73,11 +73,11 @@ class Key:
 
     @staticmethod
     def stretch(number: int, size: int) -> bytes:
-        """Return the bytes that a 64-bit hash, which was made with a key, is stretched to.
+        """Stretch a 64-bit hash that was made with a key to more bytes.
 
         Args:
-            number: The hash. Bytes are equal only if it is.
-            size: How many bytes, a multiple of 16.
+            number: The hash. Only equal hashes give equal bytes.
+            size: The number of bytes, a multiple of 16.
         """
         value = number.to_bytes(8, "big")
         return b"".join(mmh3.hash_bytes(value, seed=part) for part in range(size // 16))

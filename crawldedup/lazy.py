@@ -1,4 +1,4 @@
-"""Packages that import their public names on first use (PEP 562)."""
+"""Let packages import their public names on first use (PEP 562)."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class LazyNames(NamedTuple):
-    """What a package defines to import its names on first use, in the order of assignment."""
+    """The names that a package must define for lazy imports, in the order of assignment."""
 
     getattr: Callable[[str], Any]
     dir: Callable[[], list[str]]

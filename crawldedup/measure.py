@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from crawldedup.literature.bench import Truth
 
 DEFAULT: Final = "crawldedup"
-# A flagged page is false if its best similarity is more than this below the one that was set.
+# A flagged page is false if its best similarity is more than this below the required one.
 TOLERANCE: Final = 0.1
 SLOW: Final = {
     "brute force": 2000
-}  # methods that are left out above so many pages, unless they are named
+}  # methods that are left out above this many pages unless they are named
 _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
 
 BENCH: Final = Command(
@@ -57,7 +57,7 @@ BENCH: Final = Command(
         "--limit": argument("use only the first N pages", "N", type=int),
     },
     _OPTIONS,
-    # A small corpus would make every search look thorough.
+    # A small corpus would make every search look complete.
     {"expected_pages": 10_000_000},
     "Gives the pages to each method in order, and compares what it flags with the exact Jaccard "
     "similarity of all pairs.",
@@ -70,8 +70,8 @@ BENCH: Final = Command(
 class Document:
     """A page of a corpus.
 
-    `text` is its main text. `marks` tell it apart from pages that read alike; None for a text
-    without a title. `links` are the canonical links in its head.
+    `text` is its main text. `marks` tell it apart from pages that read alike, and are None for a
+    text without a title. `links` are the canonical links in its head.
     """
 
     url: str
@@ -82,8 +82,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pages in the order of a crawl, without the `unreadable`, and those `repeated` at the URL of
-    an earlier one.
+    """Pages in the order of a crawl.
+
+    `unreadable` and `repeated` (with the URL of an earlier one) count the pages left out.
     """
 
     name: str
@@ -96,9 +97,7 @@ Check = Callable[[Document], str | None]
 """Returns the URL of an earlier page that a page resembles, or "" if the method can't name it.
 Remembers other pages.
 """
-Progress = Callable[
-    [int, int | None], object
-]  # takes the number of pages that are done, and of all
+Progress = Callable[[int, int | None], object]  # takes the number of pages done, and of all pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +117,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a method found in a corpus, by the best similarity of each page with an earlier one that
-    the method kept.
+    """The results of a method in a corpus.
 
+    They depend on the best similarity of each page with an earlier page that the method kept.
     Pages in `missed` reach `similarity` but weren't flagged. Pages in `false` were flagged but are
     more than `TOLERANCE` below it, and `between` counts flagged pages that are less than that below
     it. `recall` is the share of the pages to find that was found, or None if there are none. Pages
@@ -143,7 +142,7 @@ class Trial:
 
 def run(given: Namespace, output: Output) -> None:
     """Measure the methods on the pages, and print one table."""
-    # Here, so that `--help` does not wait for numpy.
+    # Imported here so that `--help` does not have to wait for numpy.
     from crawldedup.literature.bench import compare_all
 
     checks.optional(checks.whole(1))("--limit", given.limit)
@@ -289,7 +288,7 @@ def run_trial(
         progress(page + 1, len(documents))
         if truth.groups[page] < 0:
             continue
-        # The time of this process, no matter what else the machine does.
+        # The processor time of this process, no matter what else the machine does.
         started = time.process_time()
         original = check(document)
         seconds.append(time.process_time() - started)
@@ -387,7 +386,7 @@ def print_trials(
             "method", *(Column(heading, justify="right") for heading in headings), box=None
         )
         for trial in trials:
-            # Rounded down, so that a single miss among thousands shows.
+            # Rounded down, so a single miss among thousands is visible.
             percent = f"{trial.found * 1000 // trial.to_find / 10:g}" if trial.to_find else ""
             counts = (
                 trial.to_find,

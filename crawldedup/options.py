@@ -1,5 +1,6 @@
-"""Declare every option of an index once, for the library, Scrapy's settings, command lines and the
-reference.
+"""Declare every option of an index once.
+
+The library, Scrapy's settings, the command line and the reference all use these declarations.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -61,9 +62,13 @@ class Option:
         if self.kind is bool:
             return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
         try:
-            return int(text) if self.kind is int else float(text) if self.kind is float else text
+            if self.kind is int:
+                return int(text)
+            if self.kind is float:
+                return float(text)
         except ValueError:
-            return text
+            pass
+        return text
 
 
 def option(
@@ -293,7 +298,8 @@ class Options:
         """
         names = [declared.name for declared in options_of(cls)]
         if unknown := [name for name in values if name not in names]:
-            wanted = {"threshold": "similarity"}.get(unknown[0], unknown[0])  # what others call it
+            # Other packages call it `threshold`.
+            wanted = "similarity" if unknown[0] == "threshold" else unknown[0]
             hint = checks.did_you_mean(wanted, names) or f"; options: {', '.join(names)}"
             raise ConfigurationError(f"there is no option {unknown[0]!r}{hint}")
         return cls(**values)  # type: ignore[arg-type]

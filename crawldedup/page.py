@@ -16,7 +16,7 @@ _check_rank: Final = checks.whole(0, WORST_RANK)
 
 
 class _Type(NamedTuple):
-    """What values of a field may be."""
+    """The types that a field allows."""
 
     classes: tuple[type, ...]
     allowed: str  #: The same in words, for the error.
@@ -72,7 +72,7 @@ class PageValues(SentPageValues, total=False):
 
 @dataclass(frozen=True, slots=True)
 class PageId:
-    """What identifies a page: its URL or another name, within its scope."""
+    """The identity of a page: its URL or another name, within its scope."""
 
     url: str
     identity: str | None = None
@@ -90,22 +90,22 @@ class Page:
         fingerprint: A fingerprint made with the key and the options of the index.
         title: The title of `text`. On one site, texts with different titles are different content.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
-        identity: The name of the page, by default its canonical URL. A page of the same name is a
-            revisit, or a duplicate while another process that is at work has it.
+        identity: The name of the page, by default its canonical URL. A page with the same name is a
+            revisit, or a duplicate as long as it belongs to another running process.
         scope_key: The name of the site, the spider or another group of pages that may be compared,
             instead of the group that the option `scope` chooses.
         similarity: Overrides the option for this page: above 0.5 and at most 1.
-        canonical: The URL that the page names as its original. To be a duplicate of that page, it
-            may be less similar by 0.1.
-        remember: With False, nothing is changed, and a page is a revisit only while it resembles
-            the remembered one.
-        delivered: With False, the page keeps no other page from being delivered if the process dies
-            before `Deduplicator.deliver` is called.
+        canonical: The URL that the page names as its original. The page is a duplicate of that one
+            even if its similarity is lower by 0.1.
+        remember: With False, nothing is changed, and the page is only a revisit if it resembles the
+            remembered one.
+        delivered: With False, the page doesn't keep other pages from being delivered if the process
+            dies before `Deduplicator.deliver` is called.
         rank: From 0 (best) to 255. A duplicate with a better rank than its original replaces it in
             the index.
-        revisit_similarity: A revisit with this similarity or more counts as unchanged, and the text
-            of the earlier visit stays remembered: above 0.5 and at most 1. None asks for equal
-            texts.
+        revisit_similarity: A revisit with this similarity or more (above 0.5 and at most 1) counts
+            as unchanged, and the text of the earlier visit stays remembered. With None, texts have
+            to be equal.
 
     Raises:
         ConfigurationError: None of `html`, `text` and `fingerprint` is given, or more than one is,
@@ -136,7 +136,7 @@ class Page:
 
     @property
     def id(self) -> PageId:
-        """What identifies the page."""
+        """The identity of the page."""
         return PageId(self.url, self.identity, self.scope_key)
 
     def __post_init__(self) -> None:
@@ -147,7 +147,7 @@ class Page:
         for name in ("similarity", "revisit_similarity"):
             if getattr(self, name) is not None:
                 check_similarity(name, getattr(self, name))
-        # The check makes an int of 1.0, which could not be written as a byte of the record.
+        # The check turns 1.0 into an int, because a float can't be written as a byte of the record.
         object.__setattr__(self, "rank", _check_rank("rank", self.rank))
         if self.fingerprint is not None:
             try:

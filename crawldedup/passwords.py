@@ -1,4 +1,4 @@
-"""Show URLs and messages without the passwords of URLs."""
+"""Remove the passwords in URLs from URLs and messages."""
 
 import re
 from typing import Final
@@ -9,12 +9,12 @@ _LOGIN: Final = re.compile(r"(?<=://)([^/?#:@]*):[^/?#]*@")
 
 
 def without_passwords(message: str) -> str:
-    """Return a message whose URLs, of stores and of pages, show no passwords."""
+    """Return a message without the passwords in URLs of stores and pages."""
     return _URL.sub(_without_password, message)
 
 
 def _without_password(url: re.Match[str]) -> str:
-    # An @ in the path of a page's URL belongs to no login.
+    # An @ in the path of a page's URL isn't part of a login.
     if url[0].lower().startswith(("http:", "https:")):
         return _LOGIN.sub(r"\1:***@", url[0])
     return shown_url(url[0])
@@ -24,10 +24,10 @@ def shown_url(url: str) -> str:
     """Return a store URL without its password, for messages."""
     scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
     if not separator:
-        # It may be a URL with a slip in its scheme.
+        # It may be a URL with a typo in its scheme.
         _, at, place = scheme.rpartition("@")
         return f"***@{place}" if at else scheme
-    # A password may hold an @ or a / that should have been escaped.
+    # A password may contain an @ or a / that should have been escaped.
     is_path = rest.startswith("/") and scheme.strip().lower() in _SCHEMES_OF_PATHS
     credentials, at, place = ("", "", rest) if is_path else rest.rpartition("@")
     user, colon, _ = credentials.partition(":")

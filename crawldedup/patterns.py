@@ -1,4 +1,4 @@
-"""Regular expressions of the user that are matched with URLs."""
+"""Check the user's regular expressions, and match them against URLs."""
 
 import json
 import logging
@@ -20,8 +20,9 @@ _log: Final = logging.getLogger("crawldedup")
 
 
 def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
-    """Return whether a pattern is found in a URL, or `otherwise` if that takes longer than a
-    twentieth of a second.
+    """Return whether a pattern is found in a URL.
+
+    If that takes longer than a twentieth of a second, return `otherwise`.
     """
     try:
         return pattern.search(url, timeout=_PATTERN_SECONDS) is not None
@@ -40,7 +41,7 @@ def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
 def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
     """Compile regular expressions: one, or several in a list, as texts or compiled already."""
     if isinstance(value, str) and re.match(r"\[\s*(['\"]|]$)", value):
-        try:  # Scrapy's command line gives texts.
+        try:  # Scrapy's command line passes strings.
             value = json.loads(value)
         except ValueError:
             hint = "on a command line a list is JSON, with double quotes around texts"

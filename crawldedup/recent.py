@@ -72,9 +72,7 @@ class RecentBytes(Generic[V]):
 
 
 def shortened(name: str) -> str:
-    """Return a name to store. A long name is replaced with its digest, for which nobody can find a
-    second name.
-    """
+    """Return a name to store. A long name is replaced with a digest that nobody can forge."""
     if len(name) <= _LONGEST_NAME:
         return name
     digest = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES)

@@ -1,10 +1,10 @@
-"""Which pages may be compared: sites, parameters that keep pages apart, and the keys of pages.
+"""Decide which pages may be compared: sites, parameters that keep pages apart, and page keys.
 
 A scope keeps the pages of different sites or spiders apart within one index, and so do the values
 of parameters that a user names. A scope acts as a salt: constants are XORed into all bits that
-identify a page, so that pages of different scopes look unrelated, while the distances between pages
-of the same scope stay as they are. Stores know nothing about scopes; they only need to know which
-pages can meet at all (`Query.shard_key`).
+identify a page. So pages of different scopes look unrelated, while the distances between pages of
+the same scope stay the same. Stores know nothing about scopes. They only need to know which pages
+can be compared at all (`Query.shard_key`).
 """
 
 import re
@@ -29,7 +29,7 @@ _NamesByHost = Annotated[
 ]
 EVERY_HOST: Final = "*"
 _IPV4: Final = re.compile(r"[\d.]+")
-# The folders of a user, or of one of many projects. Deep in a path, fewer words say so.
+# Words before the folder of a user or a project. Deep in a path, fewer of these words count.
 _USERS: Final = (
     "users?|u|members?|profiles?|accounts?|tenants?|benutzer|utilisateurs?|usuarios?|utenti|"
     "mitglieder"
@@ -91,7 +91,7 @@ _SHARED_HOSTS: Final = frozenset(
     )
 )
 TOLD_APART: Final = "a person has told them apart (the option `apart`)"
-"""Why two pages are not compared that a person has told apart."""
+"""Why two pages are not compared if a user keeps them apart."""
 
 _TOLD_APART: Final = "told apart from all pages: "
 _ALLOWED: Final = (
@@ -121,16 +121,16 @@ def _site_of_host(host: str) -> str:
         return str(parts.top_domain_under_public_suffix)
     if parts.suffix or not parts.subdomain or _IPV4.fullmatch(host):
         return host
-    # The list ends with the rule "*": a suffix that it does not know is the last label.
+    # The list ends with the rule "*", so an unknown suffix is the last label.
     return f"{parts.subdomain.rpartition('.')[2]}.{parts.domain}"
 
 
 def site_of(url: str) -> str:
     """Return the registered domain of a URL, such as example.co.uk or user.github.io.
 
-    Below a suffix that no list knows, such as .internal, it has two labels. A host without one,
-    such as 10.0.0.1, is returned as it is, and "" for a broken URL. Letters beyond ASCII are
-    spelled as in requests: münchen.example is xn--mnchen-3ya.example.
+    Below an unknown suffix such as .internal, the domain has two labels. A host without a suffix,
+    such as 10.0.0.1, is returned as it is. For a broken URL, the result is "". Letters beyond ASCII
+    are encoded as in requests: münchen.example becomes xn--mnchen-3ya.example.
     """
     try:
         host = urlsplit(url).hostname or ""
@@ -147,7 +147,7 @@ def ascii_host(host: str) -> str:
         host: The host, which may have a port, and a user before it.
 
     Returns:
-        The same in ASCII; the host as it is if it cannot be spelled so.
+        The host in ASCII, or unchanged if it can't be encoded.
     """
     user, at, address = host.rpartition("@")
     name, colon, port = address.partition(":")
@@ -166,7 +166,7 @@ def _ascii_name(name: str) -> str:
     except UnicodeError:
         pass
     try:
-        # An older standard, by which some hosts have symbols.
+        # An older standard, which allows symbols in some hosts.
         return name.encode("idna").decode()
     except UnicodeError:
         return name
@@ -175,8 +175,8 @@ def _ascii_name(name: str) -> str:
 class Folder(NamedTuple):
     """Where a page is on its host: the first two folders of its path.
 
-    On a host that many share, they name a user, or a user and a project. After a folder such as
-    users/, the next one is part of it, no matter how deep it is.
+    On a shared host, these folders name a user, or a user and a project. After a folder such as
+    users/, the next one is also part of it, no matter how deep it is.
     """
 
     host: str
@@ -184,19 +184,18 @@ class Folder(NamedTuple):
 
     @property
     def undated(self) -> str:
-        """The path with 0 instead of a year and a month, because the folders of an archive are of
-        one kind.
+        """The path with 0 instead of a year and a month, so all folders of an archive are alike.
 
-        What names a user stays as it is.
+        The part that names a user stays as it is.
         """
         users, others = self._split()
         return users + _DATE.sub("0", others)
 
     @property
     def form(self) -> str:
-        """The path with 0 in place of each number: each question of a site has a folder, say.
+        """The path with 0 instead of each number, because a site may have a folder per question.
 
-        What names a user stays as it is.
+        The part that names a user stays as it is.
         """
         users, others = self._split()
         return users + _NUMBER.sub("0", others)
@@ -208,7 +207,7 @@ class Folder(NamedTuple):
 
     @property
     def owner(self) -> str:
-        """What names the user whose folder it is; "" on a host of one owner."""
+        """The part of the path that names the user, or "" on a host with a single owner."""
         return self._split()[0]
 
     @property
@@ -234,10 +233,10 @@ class Folder(NamedTuple):
         return users, self.path[len(users) :]
 
 
-# The folders in which a line was seen are read for each page of their host.
+# Cached, because the folders in which a line was seen are read for each page of their host.
 @lru_cache(maxsize=1024)
 def _end_of_users(path: str) -> int:
-    """Return how many parts of a path it takes to name a user; 0 if none of them does."""
+    """Return the number of path parts that name a user, 0 if none of them does."""
     end = 0
     for place, name in enumerate(path.split("/")[:_DEEPEST]):
         if end and place >= end:
@@ -283,7 +282,7 @@ def is_shared_host(host: str) -> bool:
     host = _PORT.sub("", host)
     if host in _SHARED_HOSTS or _HOST_OF_USERS.sub("", host, count=1) in _SHARED_HOSTS:
         return True
-    # Where users have subdomains, the host above them is a public suffix.
+    # If users have subdomains, the host above them is a public suffix.
     return "." in host and not _IPV4.fullmatch(host) and not _extractor()(host).domain
 
 
@@ -293,7 +292,7 @@ def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) 
     Args:
         scope_key: The scope of the page.
         url: The URL of the page.
-        identity: What identifies the page within its scope; None for the normal form of the URL.
+        identity: What identifies the page within its scope, or None for the normal form of the URL.
         key: The key of the index.
     """
     name = f"{scope_key}\n{canonical_url(url) if identity is None else identity}"
@@ -305,8 +304,8 @@ def check_parameters(name: str, value: Any) -> Parameters | None:
 
     Args:
         name: The option, for error messages.
-        value: The names as a list, as a text with commas between them, or by host; or all of this
-            as JSON.
+        value: The names as a list, as a text with commas between them, or by host. Each of these
+            can also be given as JSON.
 
     Raises:
         ConfigurationError: The value is anything else.
@@ -349,7 +348,7 @@ def values_at(by_host: Mapping[str, Sequence[str]], hostname: str) -> set[str]:
 def kept_apart(
     parameters: Parameters | None, url: str, apart: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """Return what keeps a page apart from others because a user has named it.
+    """Return the user's reasons for keeping a page apart from others.
 
     Args:
         parameters: The names of parameters that keep pages with other values apart, if there are
@@ -358,7 +357,7 @@ def kept_apart(
         apart: The normal forms of the URLs of pages that aren't compared with any other page.
 
     Returns:
-        The URL of a page that is told apart from all others; or a text for each of the parameters,
+        The URL of a page that is kept apart from all others, or a text for each of the parameters,
         such as "parameter color=red".
     """
     if apart and (normal := canonical_url(url)) in apart:

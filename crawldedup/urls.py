@@ -1,6 +1,6 @@
-"""URLs: their normal form, and the canonical URL that a page claims to have.
+"""Bring URLs into their normal form, and find the canonical URL that a page claims to have.
 
-A page makes this claim by <link rel=canonical> or by a Link header (RFC 6596, RFC 8288). The claim
+A page makes this claim with <link rel=canonical> or a Link header (RFC 6596, RFC 8288). The claim
 is often wrong (some sites name their home page on every page), so callers must compare the texts.
 """
 
@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 from w3lib.url import canonicalize_url
 
-#: The number of claims of one page that are looked at.
+#: The maximum number of claims that are examined on one page.
 MAX_CLAIMS: Final = 10
 #: Matches what looks like a session id in a URL: eight or more hexadecimal digits, a UUID, or a
 #: long mixture of letters and digits. It always has both letters and digits.
@@ -21,9 +21,9 @@ TOKEN: Final = (
     r"(?=[\w-]*\d)(?=[\w-]*[a-z])"
     r"(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})"
 )
-# Longer URLs are not brought into normal form: parsing takes dozens of times their memory.
+# Longer URLs are not brought into normal form, because parsing takes dozens of times their memory.
 _LONGEST_URL: Final = 8192
-# The characters of a Link header that are read.
+# The number of characters that are read of a Link header.
 _MAX_HEADER: Final = 8 * 1024
 # Claims with more characters are ignored.
 _MAX_URL: Final = 2048
@@ -53,7 +53,7 @@ def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
 class HeadLinks(NamedTuple):
     """The links in the head of a page, as they are written there."""
 
-    #: What the links are relative to, or "" for the URL of the page.
+    #: The base that the links are relative to, or "" for the URL of the page.
     base: str = ""
     #: The URLs that are named as canonical.
     canonical: tuple[str, ...] = ()
@@ -73,8 +73,8 @@ def claimed_url(
         link_headers: The values of the Link headers of the response.
 
     Returns:
-        The canonical URL, which may be that of the page itself; None if the page names no http(s)
-        URL, or several different ones.
+        The canonical URL, which may be that of the page itself, or None if the page names no
+        http(s) URL, or several different ones.
     """
     from_headers = (_joined(url, link) for link in _in_headers(link_headers))
     # An invalid base is ignored, as browsers do.

@@ -1,7 +1,4 @@
-"""The answers for users:
-
-`Verdict` for a page that was checked, `Match` for a page that was found.
-"""
+"""The answers for users: `Verdict` for a checked page, and `Match` for a page that was found."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,10 +10,10 @@ from crawldedup.text import printable
 
 
 class Kind(StrEnum):
-    """What a page is, compared with the pages seen before it."""
+    """The kind of a page, compared with the pages seen before it."""
 
-    NEW = "new"  #: The page resembles none that is remembered.
-    #: The page resembles a remembered page, from the wanted similarity on.
+    NEW = "new"  #: The page doesn't resemble any remembered page.
+    #: The page resembles a remembered page, with the required similarity or more.
     NEAR_DUPLICATE = "near_duplicate"
     EXACT_DUPLICATE = "exact_duplicate"  #: The page has the same text as a remembered page.
     REVISIT = "revisit"  #: The page itself is remembered, under the same URL or identity.
@@ -25,11 +22,11 @@ class Kind(StrEnum):
 
 
 class ParagraphKind(StrEnum):
-    """What a paragraph is, compared with the paragraphs of earlier pages."""
+    """The kind of a paragraph, compared with the paragraphs of earlier pages."""
 
     NEW = "new"  #: Less than half of the words are known.
-    KNOWN = "known"  #: One earlier page holds half of the words or more.
-    BOILERPLATE = "boilerplate"  #: The paragraph stands on so many pages that it tells nothing.
+    KNOWN = "known"  #: One earlier page has half of the words or more.
+    BOILERPLATE = "boilerplate"  #: The paragraph is on too many pages to be meaningful.
     SHORT = "short"  #: The paragraph has too few words to be judged.
 
 
@@ -39,7 +36,7 @@ class KnownParagraph:
 
     excerpt: str  #: The beginning of the paragraph.
     words: int  #: The number of its words.
-    known_words: int  #: How many of them stand on the page `url`.
+    known_words: int  #: How many of them are on the page `url`.
     kind: ParagraphKind  #: The decision.
     #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
     url: str | None = None
@@ -49,18 +46,19 @@ class KnownParagraph:
 class Coverage:
     """How much of a page is on earlier pages, in words of its paragraphs."""
 
-    new_words: int  #: Words that no earlier page holds.
-    known_words: int  #: Words that an earlier page holds.
-    boilerplate_words: int  #: Words of paragraphs that stand on many pages.
-    is_partial: bool  #: True if the share of new words is below the wanted one, by default 0.2.
-    #: The URLs of earlier pages, and how many words stand on each, most first.
+    new_words: int  #: Words that aren't on any earlier page.
+    known_words: int  #: Words that are on an earlier page.
+    boilerplate_words: int  #: Words of paragraphs that are on many pages.
+    is_partial: bool  #: True if the share of new words is below the limit, by default 0.2.
+    #: The URLs of earlier pages, and how many words are on each, most first.
     sources: tuple[tuple[str, int], ...] = ()
     paragraphs: tuple[KnownParagraph, ...] = ()  #: The paragraphs, in the order of the page.
 
     @property
     def share_new(self) -> float | None:
-        """Return the share of new words among new and known words, from 0 to 1; None if there are
-        none.
+        """Return the share of new words among new and known words, from 0 to 1.
+
+        It is None if there are none.
         """
         words = self.new_words + self.known_words
         return self.new_words / words if words else None
@@ -68,7 +66,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Holds the answer for one page.
+    """The answer for one page.
 
     The earlier page of a `revisit` is the page itself, with the text that was delivered last. The
     similarity is None for a revisit whose texts are too short.
@@ -83,24 +81,24 @@ class Verdict:
         near_duplicate https://news.example/ferry 0.9975 leaves at pier 36. {+Enjoy!+}
     """
 
-    kind: Kind  #: What the page is.
+    kind: Kind  #: The kind of the page.
     url: str  #: The URL of the page, as it was given.
     #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
     original: str | None = None
     #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1.
     similarity: float | None = None
-    #: The number of search bits that differ, from 0 to 64; None where `similarity` is.
+    #: The number of search bits that differ, from 0 to 64, or None if `similarity` is None.
     hamming: int | None = None
     words: int = 0  #: The number of words that were compared.
-    copies: int = 0  #: How many duplicates of the earlier page were seen, this one included.
-    #: True for a `revisit` with other text, or other marks, than was delivered last.
+    copies: int = 0  #: How many duplicates of the earlier page were seen, including this one.
+    #: True for a `revisit` whose text or marks differ from those that were delivered last.
     changed: bool = False
     #: What is new on a changed page: any of `name`, `picture`, `player`, `listing`, `comments`,
     #: `text`, `data`, such as a declared price, and `availability`.
     changed_by: tuple[str, ...] = ()
     #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
     abandoned: bool = False
-    #: True for a duplicate of better rank, which has replaced its original in the index.
+    #: True for a duplicate with a better rank, which has replaced its original in the index.
     replaces: bool = False
     probes: int = 0  #: How many ranges of keys the search planned to read: a measure of its work.
     candidates: int = 0  #: How many remembered pages were compared: a measure of its work.
@@ -109,30 +107,32 @@ class Verdict:
     #: The URL of the nearest page that a new one was compared with, if it came near.
     rejected: str | None = None
     rejected_similarity: float | None = None  #: About how similar that page is, from 0.6 to 1.
-    #: What kept it apart: `similarity`, or `crowd` if several pages are as near. Of a sibling, it
-    #: is the mark: `name`, `picture`, `player`, `data`, `listing`, `text`, `links` or `numbers`.
+    #: What kept it apart: `similarity`, or `crowd` if several pages are as near. For a sibling,
+    #: this is the mark: `name`, `picture`, `player`, `data`, `listing`, `text`, `links` or
+    #: `numbers`.
     rejected_by: str | None = None
-    #: How much of a page that is no duplicate is known, with `paragraphs`.
+    #: With `paragraphs`, how much of a page that isn't a duplicate is known.
     coverage: Coverage | None = None
 
     def __bool__(self) -> bool:
-        """Return `is_duplicate`. Otherwise, `if dedup.check(...)` would be true for every page."""
+        """Return `is_duplicate`. By default, `if dedup.check(...)` would be true for every page."""
         return self.is_duplicate
 
     @property
     def is_duplicate(self) -> bool:
-        """Return True for `near_duplicate` and `exact_duplicate`."""
+        """Return whether the page is a near or an exact duplicate."""
         return self.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
 
     @property
     def is_partial(self) -> bool:
-        """Return True for a page with too small a share of new words: see `Coverage`."""
+        """Return whether the page has too small a share of new words: see `Coverage`."""
         return self.coverage is not None and self.coverage.is_partial
 
     @property
     def is_across_sites(self) -> bool:
-        """Return True for a duplicate of a page on another site. Always False if the index doesn't
-        store URLs.
+        """Return whether the page is a duplicate of a page on another site.
+
+        This is always False if the index doesn't store URLs.
         """
         return (
             self.is_duplicate
@@ -145,8 +145,8 @@ class Verdict:
 class MainText:
     """The main text and the name of a page."""
 
-    text: str  #: The main text. It has the lines, too, whose numbers change with every load.
-    name: str | None = None  #: The name of the page, as it is written there.
+    text: str  #: The main text, including lines whose numbers change with every load.
+    name: str | None = None  #: The name of the page, as it is written.
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,9 @@ class CheckedText:
     """
 
     verdict: Verdict  #: The answer that `check` gives.
-    #: The main text; None for a page that came as a fingerprint, or that a script has yet to fill.
+    #: The main text, or None if the page came as a fingerprint or a script has yet to fill it.
     text: str | None = None
-    name: str | None = None  #: The name of the page, as it is written there; None without one.
+    name: str | None = None  #: The name of the page, as it is written, if it has one.
 
     @classmethod
     def of(cls, verdict: Verdict, main: MainText | None) -> Self:
@@ -177,7 +177,7 @@ class CheckedText:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A remembered page that resembles the page that was asked about."""
+    """A remembered page that resembles the page in question."""
 
     url: str  #: The URL of the remembered page; empty if the index holds none.
     #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1; 1 for an exact copy.
@@ -185,10 +185,10 @@ class Match:
     hamming: int  #: The number of search bits that differ, from 0 to 64.
     exact: bool  #: True if the two pages have the same text.
     seen_at: int  #: When the page was seen last, in whole seconds since 1970 (UTC).
-    added_at: int  #: When it was added, likewise.
+    added_at: int  #: When it was added, also in whole seconds since 1970 (UTC).
     copies: int  #: How many duplicates of the remembered page were seen.
-    #: What shows that the pages are two contents that share a text, such as "name" or "picture";
-    #: None for copies.
+    #: The kind of mark that shows that the pages are different contents with similar texts, such as
+    #: "name" or "picture", or None for copies.
     sibling: str | None = None
 
 
@@ -210,17 +210,17 @@ _HARDLY_APART: Final = frozenset({"text", "links"})
 
 
 def is_hardly_apart(verdict: Verdict) -> bool:
-    """Return whether only its text or links kept a page apart from one that reads alike.
+    """Return whether nothing but its text or links kept a page apart from one that reads alike.
 
-    The addresses of the two are of the same form. Since such pages may be content, they are kept.
-    But walls, traps and calendars also look like this, so code that looks for these counts them as
+    The addresses of the two have the same form. Such pages may be content, so they are kept. But
+    walls, traps and calendars also look like this, so code that detects these counts them as
     copies.
     """
     return verdict.rejected_by in _HARDLY_APART
 
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
-    """Return what a page is, in words that are safe to show.
+    """Describe a verdict in words that are safe to show.
 
     Args:
         verdict: The verdict about the page.
@@ -264,7 +264,7 @@ def _describe_sibling(verdict: Verdict, unnamed: str) -> str:
 
 
 def _describe_coverage(coverage: Coverage) -> str:
-    """Return how much of a page is new, and where most of the rest stands."""
+    """Return how much of a page is new, and which page has most of the rest."""
     url, words = coverage.sources[0]
     source = printable(url or "an unknown page")
     if len(coverage.sources) > 1:

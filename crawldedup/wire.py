@@ -62,9 +62,9 @@ def plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], values: Any) -> T:
-    """Return the value that `plain` has turned into these values. Other keys are ignored.
+    """Return the value that `plain` turned into these values. Unknown keys are ignored.
 
-    Raises ConfigurationError for other values.
+    Raises ConfigurationError for invalid values.
     """
     try:
         if kind is Fingerprint:
@@ -77,7 +77,7 @@ def from_plain(kind: type[T], values: Any) -> T:
             values = {**values, "verdict": values}
         if "candidate" in values:
             values = {**values, "candidate": {**values["candidate"], "match": values["candidate"]}}
-        if isinstance(values.get("candidates"), list):  # of a verdict, it is their number
+        if isinstance(values.get("candidates"), list):  # in a verdict, it is their number
             values = {
                 **values,
                 "candidates": [{**each, "match": each} for each in values["candidates"]],
@@ -94,6 +94,6 @@ def _numbered(values: dict[str, Any]) -> dict[str, Any]:
 def encode(value: Any) -> bytes:
     """Return a public value as JSON.
 
-    Halves of surrogate pairs, which a URL may contain, are escaped.
+    Lone surrogates, which a URL may contain, are escaped.
     """
     return json.dumps(plain(value)).encode("ascii")

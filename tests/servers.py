@@ -115,7 +115,7 @@ class RedisServer:
 
     @contextlib.contextmanager
     def configured(self, **settings: str | int) -> Iterator[None]:
-        """Change server settings for a while; `_` in a name stands for `-`."""
+        """Change server settings for a while. A `_` in a name is replaced with `-`."""
         named = {name.replace("_", "-"): value for name, value in settings.items()}
         before: dict[str, Any] = {name: self.client.config_get(name)[name] for name in named}
         try:

@@ -1,4 +1,4 @@
-"""Texts whose likeness is known, for tests of what is told of pages."""
+"""Texts with a known similarity, for tests of verdicts and explanations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def jaccard(text: str, other: str) -> float:
 
 
 def edited(text: str, places: int) -> str:
-    """Change a word at each of so many places, five words apart; fewer places are among these."""
+    """Change a word at this many places, five words apart. Fewer places are a subset of more."""
     words = text.split()
     for place in range(places):
         words[5 * place + 4] = f"edit{place}"

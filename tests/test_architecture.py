@@ -88,5 +88,5 @@ def test_uses_of_mmh3_are_found(source: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
 def test_no_hash_that_anybody_can_aim_decides(module: Path) -> None:
-    """Whoever knows mmh3 makes a text of a given hash within milliseconds."""
+    """Anyone who knows mmh3 can make a text with a given hash within milliseconds."""
     assert module in MAY_USE_MMH3 or not uses_mmh3(ast.parse(module.read_text("utf-8")))

@@ -90,7 +90,7 @@ def test_every_service_is_bounded_and_restricted(name: str) -> None:
         assert f"/run/secrets/{secret}" in shown
 
 
-def test_the_images_are_built_of_files_that_exist_and_run_as_nobody_in_particular() -> None:
+def test_the_images_use_existing_files_and_do_not_run_as_root() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     stages = re.split(r"^FROM ", DOCKERFILE, flags=re.MULTILINE)[1:]
     images = {stage.split()[2]: stage for stage in stages}

@@ -86,7 +86,7 @@ class Item:
 
 
 def sentences(shop: Shop, length: int, seed: int = 1) -> tuple[str, ...]:
-    """Paragraphs of so many words (characters, where there are no spaces)."""
+    """Paragraphs with this many words (characters, if there are no spaces)."""
     source = random.Random(seed)
     paragraphs, written = [], 0
     while written < length:
@@ -314,7 +314,7 @@ VOCABULARY = [
 
 
 def text_of(length: int, *, changed: str = "", seed: int = 1) -> str:
-    """So many words, that in the middle replaced."""
+    """This many words, with the one in the middle replaced."""
     found = random.Random(seed).choices(VOCABULARY, k=length)
     if changed:
         found[length // 2] = changed

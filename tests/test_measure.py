@@ -19,7 +19,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def numbered_words(first: int, last: int) -> str:
-    """Words of which none repeats: two such texts of n words in common share n - 2 shingles."""
+    """Words without repetition. Two such texts with n words in common share n - 2 shingles."""
     return " ".join(f"w{number}" for number in range(first, last))
 
 

@@ -16,7 +16,7 @@ REPORTED = re.compile(r"typed_calls\.py:(\d+): error: .*\[([\w-]+)\]$")
 
 @pytest.mark.timeout(600)
 def test_mypy_refuses_exactly_the_wrong_calls() -> None:
-    """Without a cache, mypy takes a minute for the package and what it imports."""
+    """Without a cache, mypy takes a minute for the package and its imports."""
     lines = CALLS.read_text("utf-8").splitlines()
     expected = {
         f"{number}: {match[1]}"

@@ -199,7 +199,7 @@ class TestThinRevisits:
         ],
         ids=str,
     )
-    def test_what_has_another_text_or_link_is_changed(self, page: dict[str, Any]) -> None:
+    def test_a_page_with_another_text_or_link_is_changed(self, page: dict[str, Any]) -> None:
         with Deduplicator() as dedup:
             dedup.check(A, html=hub())
             again, same = (dedup.check(A, html=hub(**page)) for _ in range(2))
@@ -277,7 +277,7 @@ class TestKeptTexts:
 
 
 def paragraphs(seed: int, number: int = 6) -> list[str]:
-    """Return paragraphs of 90 words, each of which is judged by itself."""
+    """Return paragraphs of 90 words, each of which is judged separately."""
     return [story(100 * seed + place, 90) for place in range(number)]
 
 
@@ -289,7 +289,7 @@ D, E = "https://d.example/story", "https://e.example/story"
 
 
 class TestKnownParagraphs:
-    """Of pages of which a part stands on earlier pages."""
+    """Verdicts on pages that are partly on earlier pages."""
 
     def known_words(self, dedup: Deduplicator) -> int:
         coverage = dedup.check(E, text=HALF, remember=False).coverage
@@ -336,8 +336,8 @@ class TestKnownParagraphs:
                 found = dedup.check(f"https://{place}.example/", text=text).coverage
                 assert found is None or {source for source, _ in found.sources} == {D, E}
 
-    def test_boilerplate_is_told_as_such(self) -> None:
-        """It stands on every page, between paragraphs of the page's own."""
+    def test_boilerplate_is_reported_as_boilerplate(self) -> None:
+        """It is on every page, between the page's own paragraphs."""
         boilerplate, found = paragraphs(99, 2), []
         with Deduplicator(paragraphs="mark") as dedup:
             for number in range(12):

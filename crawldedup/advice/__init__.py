@@ -1,3 +1,1 @@
-"""Find out which downloads the next crawl can save: rules for URLs, mined from the verdicts of a
-crawl.
-"""
+"""Find out which downloads the next crawl can save, with URL rules mined from verdicts."""

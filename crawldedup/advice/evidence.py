@@ -1,4 +1,4 @@
-"""The evidence for rules: the pages of a crawl, and which ones a crawl with rules would fetch."""
+"""The evidence for rules: the pages of a crawl, and those that a crawl with rules would fetch."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,11 +8,10 @@ from typing import Final, NamedTuple
 
 from crawldedup.advice.rules import Address, Rule, RuleBook
 
-# The number of pages that are kept, which takes about 300 MB, and up to a third of them from one
-# site.
+# The maximum number of pages, which take about 300 MB. At most a third of them is from one site.
 MOST_PAGES: Final = 300_000
 START: Final = 0  # the referer of a page that a crawl began with
-UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
+UNTOLD: Final = -1  # the referer of a page whose request did not name the page that linked to it
 
 # The URL, outcome, original, digest, referer and depth of a response, as a journal has them.
 Row = tuple[str, str, str | None, str | None, str | None, int | None]
@@ -40,7 +39,7 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
     pages: list[Page] = []
     contents: dict[int, int] = {}
     of_site: Counter[str] = Counter()
-    # Originals and the pages that lead to others come again and again.
+    # Originals and pages that link to others come up again and again.
     address_of = lru_cache(20_000)(Address.of)
     for url, outcome, of, digest, by, depth in rows:
         if len(pages) == most:
@@ -56,35 +55,38 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
             case "new" | "revisit":
                 content = contents.setdefault(key, key)
             case "thin" if digest:
-                # Two equal short texts say little of the rest of their URLs' pages; two that differ
-                # say enough.
+                # Two equal short texts prove little about other pages with such URLs, but two
+                # different ones prove enough.
                 content = contents[key] = hash(digest)
         referer = address_of(by or "")
         of_site[address.origin] += 1
-        led_by = referer.key() if referer else UNTOLD if depth else START
+        if referer is not None:
+            led_by = referer.key()
+        else:
+            led_by = UNTOLD if depth else START
         pages.append(Page(address, key, content, led_by, outcome == "thin", twin))
     return pages
 
 
-# Contents that are not reached, each with a page of it, and with the one that leads there and is
-# not fetched.
+# The contents that are not reached. Each comes with one of its pages, and with the page that links
+# to it but isn't fetched.
 Lost = dict[int, tuple[Page, Page]]
 
 
 def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
     """Walk through a crawl again, fetching only the first page of each target.
 
-    The target of a denied link is None. Only the links in the journal count, which has one link to
-    each URL: the first that was followed.
+    The target of a denied link is None. Only links in the journal count. It has one link to each
+    URL, namely the first one that was followed.
 
     Returns:
-        How many pages are fetched, and which content is lost.
+        The number of fetched pages, and the contents that are lost.
     """
     aims = list(targets)
     keys = {page.key for page in pages}
     led_to: defaultdict[int, list[int]] = defaultdict(list)
     for order, page in enumerate(pages):
-        # What led there may be no page of the journal, or the page itself.
+        # The page that linked to it may not be in the journal, or may be the page itself.
         led_to[page.referer if page.referer in keys and page.referer != page.key else START].append(
             order
         )
@@ -95,7 +97,7 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
     while waiting:
         order = heappop(waiting)
         page, aim = pages[order], aims[order]
-        # Crawlers of a fleet may have met a page each, and judged it differently.
+        # Several crawlers of a fleet may have fetched a page and judged it differently.
         if page.key not in visited:
             if page.referer != START if aim is None else aim in fetched:
                 skipped.append((page, page))
@@ -114,7 +116,7 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
 
 
 def saved_by(rules: Iterable[Rule], pages: Sequence[Page]) -> int:
-    """Return how many downloads of these pages the rules would have saved, all together."""
+    """Return how many downloads of these pages all rules together would have saved."""
     book = RuleBook(rules)
     fetched, _ = walk(pages, (page.key for page in pages))
     needed, _ = walk(pages, (book.rewritten(page.address)[0].key() for page in pages))

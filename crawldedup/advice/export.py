@@ -14,23 +14,26 @@ from crawldedup.advice.evidence import UNTOLD, Page, walk
 from crawldedup.advice.rules import LEAST_CONFIDENCE, Address, Rule, name_of
 from crawldedup.text import pluralize
 
-# What means something in a pattern of url-matcher is left out.
+# Characters with a special meaning in patterns of url-matcher are left out.
 _PLAIN: Final = re.compile(r"[^*|?#%+;\s]*")
 
 Addresses = list[Address | None]
 Written = tuple[Any, Callable[[Address], Address | None]]
-"""A rule in the format of a tool, and the address into which the tool rewrites another one, or None
-if it denies the address.
+"""A rule in the format of a tool, with a function that rewrites an address as the tool does.
+
+The function returns None if the tool denies the address.
 """
 Writer = Callable[[Rule, Collection[str]], Written | None]
-"""Writes a rule that doesn't affect the pages at some paths, or returns None if the tool can't
-apply it.
+"""Writes a rule that doesn't affect the pages at some paths.
+
+Returns None if the tool can't apply the rule.
 """
 
 
 class Export(NamedTuple):
-    """Rules in the format of a tool, how many pages of the crawl they save, and why others are left
-    out, by name.
+    """Rules in the format of a tool, and the number of pages of the crawl that they save.
+
+    The rules that are left out come by name, with the reasons.
     """
 
     rules: list[Any]
@@ -62,8 +65,9 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
 def _lossless(
     rule: Rule, addresses: Addresses, pages: Sequence[Page], write: Writer
 ) -> tuple[Any, Addresses, int] | str:
-    """Return a rule in the format of the tool, the rewritten addresses and how many are fetched; or
-    why it's left out.
+    """Return a rule in the format of the tool, the rewritten addresses and how many are fetched.
+
+    If the rule is left out, return the reason.
     """
     left_alone, cost = set[str](), ""
     while (written := write(rule, left_alone)) is not None:
@@ -91,11 +95,12 @@ def _lossless(
 
 
 def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | None:
-    """Return a rule in the format of duplicate-url-discarder, or None if it doesn't just remove
-    something.
+    """Return a rule in the format of duplicate-url-discarder.
+
+    The result is None if the rule does more than remove something.
     """
-    # Its patterns are for all that is below a folder, so they name none whose numbers differ, and
-    # not the whole site.
+    # Its patterns apply to everything below a folder, so they must not name folders with
+    # different numbers, or the whole site.
     folders = sorted({re.sub(r"[^/]*0.*", "", folder) for folder in rule.folders} - {"/"})
     targets = _paths_of(rule)
     if not all(map(_PLAIN.fullmatch, (rule.site, rule.find, *folders, *targets, *left_alone))):
@@ -110,7 +115,7 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
     elif rule.kind == "prefix" and (
         removed := _removed(rule.find.split("/"), rule.replace.split("/"))
     ):
-        # The folder itself is no page that the rule is about.
+        # The rule doesn't apply to the page of the folder itself.
         include, exclude, folders = (
             [f"{rule.site}{rule.find}"],
             [f"{rule.site}{rule.find}|", *exclude],
@@ -132,7 +137,7 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
 
 
 def _paths_of(rule: Rule) -> list[str]:
-    """Return the paths of the only pages that a rule is for; none if it is for all of a folder."""
+    """Return the paths of the only pages that a rule applies to, or [] for whole folders."""
     targets = [Address.of(url) for url in sorted(rule.targets)]
     return sorted({target.path for target in targets if target is not None})
 
@@ -152,7 +157,7 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
     """Return a regular expression for the `deny` of a LinkExtractor."""
     folders = "|".join(re.escape(folder).replace("0", r"\d+") for folder in sorted(rule.folders))
     find = re.escape(rule.find)
-    # An ending may hold folders, which stand behind those of the rule.
+    # An ending may contain folders, which come after those of the rule.
     end = find if rule.kind == "suffix" else "/?"
     pages = rf"(?:{folders})[^/?#]*{end}"
     if targets := _paths_of(rule):
@@ -172,8 +177,9 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
 
 
 def _asked(part: str) -> str:
-    """Return a pattern for a parameter, with its value if that counts, anywhere in a query or at
-    the end of a path.
+    """Return a pattern for a parameter anywhere in a query or at the end of a path.
+
+    It includes the value if that counts.
     """
     begin = r"[^?#]*" if part.startswith(";") else r"[^?#]*\?(?:[^#]*&)?"
     return rf"(?={begin}{re.escape(part)}(?:[{'' if '=' in part else '='};&?#]|$))"

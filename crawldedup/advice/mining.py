@@ -1,10 +1,11 @@
 """Mine rules: how do the URLs of copies differ, and is that true for all pages of their site?
 
 See Bar-Yossef, Keidar and Schonfeld, "Do not crawl in the DUST: different URLs with similar text"
-(2007). Pages that a rule takes for one and that are not copies count against it, and so do copies
-that lead to pages to which their twins do not. The evidence is which address had which content, and
-which page led to it. Candidates are tried one after the other, on the addresses that the accepted
-rules leave. So one that says the same as a better one finds nothing left.
+(2007). The evidence is which content each address had, and which page linked to it. Pages that a
+rule treats as the same but that are not copies count against it, and so do copies that link to
+pages which their originals don't link to. Candidates are tried one after the other, on the
+addresses as rewritten by the accepted rules. So a candidate that does the same as a better one has
+nothing left to do.
 """
 
 import re
@@ -31,15 +32,15 @@ LEAST_SUPPORT: Final = 5  # how many different pieces of content have to support
 LEAST_COPIES: Final = 2  # how many pages in a folder have to support a rule there
 # How many pages have to support a rule that applies to a single page, such as /?wc-api=.
 LEAST_COPIES_OF_PAGE: Final = 20
-# So many candidates of a site are weighed, those that the most copies speak for.
+# The number of candidates that are examined per site: those that most copies support.
 MOST_OF_A_SITE: Final = 64
-MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the most copies
+MOST_FOLDERS: Final = 1_000  # in which a rule applies: those with the most copies
 
 _MIRRORS: Final = (
     "host",
     "prefix",
 )  # kinds that replace a whole place with another one, rather than a page with one next to it
-_EXCEPTED: Final = 5  # rounds of exceptions: beyond the pages that one reaches, more may be lost
+_EXCEPTED: Final = 5  # rounds of exceptions: behind the pages that one saves, more may be lost
 _MOST_COUNTED: Final = 5_000
 _TWINS: Final = 3
 _MOST_PARAMETERS: Final = 6
@@ -52,14 +53,15 @@ _Change = tuple[str, str, str, str]  # the kind, site, find and replace of a rul
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
-    """Return the rules with which a crawl reaches all content, without withdrawn rules. The best
-    supported rule comes first.
+    """Return the rules with which a crawl still reaches all content, best supported first.
+
+    Withdrawn rules are left out.
     """
     wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
     site, of_sites = cache(site_of), defaultdict[str, list[Page]](list)
     sites = {page.key: site(page.address.origin) for page in pages}
     for page in pages:
-        # What a site leads to may be lost with a page of it.
+        # If a page of a site is lost, the pages of other sites that it links to may be lost, too.
         for name in {sites[page.key], sites.get(page.referer, sites[page.key])}:
             of_sites[name].append(page)
     rules = [
@@ -86,8 +88,9 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
 
 
 def _between(one: Address, other: Address) -> Iterator[_Change]:
-    """Yield the rules that turn one address into the other, if the two differ in one respect. Words
-    and lengths say which one is better.
+    """Yield the rules that turn one address into the other if they differ in one respect.
+
+    Words and lengths show which address is better.
     """
     is_alike = [part == other_part for part, other_part in zip(one, other, strict=True)]
     if is_alike == [True, True, False]:
@@ -101,8 +104,9 @@ def _between(one: Address, other: Address) -> Iterator[_Change]:
 
 
 def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
-    """Return the worse of two parts of URLs, and the better one. `nothing` counts as better,
-    because it can't be found.
+    """Return the worse of two parts of URLs, and the better one.
+
+    `nothing` counts as better, because a rule can't search for it.
     """
     better, worse = sorted(
         (one, other), key=lambda part: (part != nothing, bool(_VIEW.search(part)), len(part), part)
@@ -149,7 +153,7 @@ def _of_endings(
 ) -> Iterator[_Change]:
     """Yield the rule for the endings of two paths, if there is one.
 
-    The query names what scripts show, so that a whole path may be their ending.
+    For scripts, the query names the content, so a whole path may count as an ending.
     """
     start = _common(one, other)
     if one[start : start + 1].isalnum() or other[start : start + 1].isalnum():
@@ -171,8 +175,9 @@ def _of_endings(
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Pages that a rule treats as one, by their `orders`. `kept` is the page at the `target`, or
-    else the first page.
+    """Pages that a rule treats as one, by their places in the crawl (`orders`).
+
+    `kept` is the page at the `target`, or else the first page.
     """
 
     target: Address
@@ -189,9 +194,7 @@ class _Group:
 
 
 class _Site:
-    """The pages of a site, and the pages that they lead to, with the addresses after the accepted
-    rules.
-    """
+    """The pages of a site and those they link to, with addresses rewritten by accepted rules."""
 
     def __init__(
         self, name: str, pages: Sequence[Page], wrong: Collection[tuple[str, ...]]
@@ -205,8 +208,10 @@ class _Site:
         self._keys = [page.key for page in pages]
 
     def mined(self) -> list[Rule]:
-        """Return the rules, found in rounds, because a print view with a session ID differs from
-        the article in two respects.
+        """Return the rules of the site.
+
+        They are found in rounds, because a print view with a session ID differs from the article
+        in two respects.
         """
         for _ in range(3):
             if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
@@ -214,8 +219,9 @@ class _Site:
         return [*self._rules.values()]
 
     def _candidates(self) -> list[Rule]:
-        """Return the candidates that enough copies support: for each host, those with the most
-        support, the simplest first.
+        """Return the candidates that enough copies support, the simplest first.
+
+        For each host, these are the ones with the most support.
         """
         votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
         recent: dict[int, deque[Address]] = {}
@@ -230,14 +236,13 @@ class _Site:
                     if change in counted or len(counted) < _MOST_COUNTED:
                         counted[change] += 1
             copies.append(address)
-        found = [
-            Rule(*change)
-            for origin, counted in votes.items()
-            for change, count in counted.most_common(MOST_OF_A_SITE)
-            if count >= LEAST_SUPPORT and site_of(origin) == self._name
-        ]
-        # As a RuleBook does, queries first: of these the fewest parameters, and names before names
-        # with values.
+        found = []
+        for origin, counted in votes.items():
+            if site_of(origin) == self._name:
+                most_common = counted.most_common(MOST_OF_A_SITE)
+                found += [Rule(*change) for change, count in most_common if count >= LEAST_SUPPORT]
+        # Queries come first, as in a RuleBook: those with the fewest parameters, and names before
+        # names with values.
         return sorted(
             found, key=lambda rule: (rule.kind != "query", rule.find.count("&"), "=" in rule.find)
         )
@@ -265,7 +270,7 @@ class _Site:
             return False
         earlier = self._rules.get(rule.id)
         if earlier is not None and bool(earlier.targets) != bool(rule.targets):
-            return False  # What is known of some pages must not count for all of a folder.
+            return False  # Evidence about some pages must not count for a whole folder.
         if earlier is not None:
             # Another round finds it in further folders.
             sets = {
@@ -316,13 +321,14 @@ class _Site:
                 and page.twin is None
                 and not page.is_thin
             ):
-                # A place that has contents of its own is no mirror of another one.
+                # A place with its own contents isn't a mirror of another one.
                 group.contrary = group.contrary or f"{page.address.url()} is a separate page"
         return groups
 
     def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
-        """Return a rule with the evidence for and against it in the folders where it holds, or None
-        if it has too little support.
+        """Return a rule with the evidence for and against it in the folders where it holds.
+
+        The result is None if the rule has too little support.
         """
         folders: defaultdict[str, list[_Group]] = defaultdict(list)
         for group in dict.fromkeys(groups.values()):
@@ -356,10 +362,10 @@ class _Site:
         )
 
     def _held_at_pages(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
-        """Return a rule for pages at which parameters say nothing, whatever they say elsewhere.
+        """Return a rule for pages where parameters make no difference, whatever they do elsewhere.
 
-        Each of these pages was met without the parameters, too, and all that was met with them is a
-        copy of it. None if there is no such page.
+        Each of these pages was also fetched without the parameters, and everything that was fetched
+        with them is a copy of it. The result is None if there is no such page.
         """
         if rule.kind != "query":
             return None
@@ -381,8 +387,9 @@ class _Site:
         )
 
     def _lost(self, rule: Rule, groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
-        """Return the pages with content that a crawl with this rule added doesn't reach, and what
-        it leaves out there.
+        """Return the pages whose content a crawl with this additional rule doesn't reach.
+
+        Each comes with the page that links to it but isn't fetched.
         """
         rewritten = map(rule.rewritten, self._addresses)
         targets = (
@@ -390,8 +397,7 @@ class _Site:
         )
         _, lost = walk(self._pages, targets)
         contents = {page.key: {page.content} for page, _ in lost.values()}
-        # Links are compared without what the rule removes: a page is reached if one of its group
-        # is.
+        # Links are compared as rewritten by the rule, so a page is reached if one of its group is.
         for key in contents.keys() & groups.keys():
             contents[key] = {self._pages[order].content for order in groups[key].orders}
         return [
@@ -400,8 +406,9 @@ class _Site:
 
 
 def _copies_in(groups: Iterable[_Group]) -> int:
-    """Return how many copies in a folder support a rule, or 0 if they are too few compared with the
-    evidence against it.
+    """Return how many copies in a folder support a rule.
+
+    The result is 0 if they are too few compared with the evidence against it.
     """
     copies = sum(group.copies for group in groups if not group.contrary)
     against = sum(len(group.orders) for group in groups if group.contrary)

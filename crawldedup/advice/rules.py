@@ -1,15 +1,15 @@
-"""URLs in parts, and rules for them: what they rewrite, the file that contains them, and what they
-predict in a crawl.
+"""Rules for URLs: how they rewrite addresses, the file they are in, and how a crawl uses them.
 
-A rule tells which URLs are taken for one page, their target. However wrong a rule is, these keep
-content from getting lost:
+A rule says which URLs lead to the same page, their target. No matter how wrong a rule is, three
+things keep content from getting lost:
 
-- Nothing is skipped at a target whose content has not come, and of which no copy was confirmed for
-  that rule, now or in the crawl that the rules were made of: one target says nothing of another.
+- Nothing is skipped at a target before its content has arrived, and a copy was confirmed there for
+  that rule, in this crawl or in the one that the rules were mined from. A copy at one target proves
+  nothing about another.
 - The first request at a target is made as a check, or the second one if the earlier crawl confirmed
-  a copy there; and then one in twenty, of each target and of each folder.
-- What was skipped is kept, and wanted when a check contradicts its target or its rule. Without
-  room, requests pass.
+  a copy there. After that, one in twenty is made, for each target and for each folder.
+- Skipped requests are kept, and made after all if a check contradicts their target or their rule.
+  If there is no room for them, requests pass.
 """
 
 import hashlib
@@ -17,7 +17,6 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import compress
@@ -49,23 +48,23 @@ VIEW_PARAMETERS: Final = (
 )
 """A pattern of parameters that name a session, a campaign or a view, for Python and for DuckDB."""
 _VARIANT: Final = re.compile(rf"(?:^|[&;]){VIEW_PARAMETERS}(?:[=&;]|$)")
-# Their queries name the content: index.php?id=7, /?p=7.
+# For these, the query names the content: index.php?id=7, /?p=7.
 _SCRIPT: Final = re.compile(r"^/?$|\.(?:php\d?|phtml|aspx?|jspx?|cgi|pl|do|cfm)$", re.IGNORECASE)
 _VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE)
 
-# Several times as fast as urllib's parser, which also reads forms that no page has.
+# This is several times as fast as urllib's parser, which also reads forms that no page has.
 _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 _NUMBER: Final = re.compile(r"\d+")
 _TOKEN: Final = re.compile(TOKEN, re.I)
 
-# In each folder, this share of the pages that a rule takes for copies must be copies.
+# In each folder, this share of the pages that a rule predicts to be copies must be copies.
 LEAST_CONFIDENCE: Final = 0.95
-CHECKED: Final = 20  # one in so many skipped requests is made, of a target and of a folder
+CHECKED: Final = 20  # one in this many skipped requests is made, per target and per folder
 # The number of copies in the mined crawl that count for a rule as if they were seen in this one.
 TRUSTED: Final = 40
-# the number of skipped requests that are kept, which takes about 100 MB
+# The number of skipped requests that are kept, which take about 100 MB.
 MOST_SKIPPED: Final = 50_000
-# The number of targets that are watched, which takes about 80 MB. Requests for others pass.
+# The number of targets that are watched, which take about 80 MB. Requests for others pass.
 MOST_TARGETS: Final = 200_000
 _MOST_STEPS: Final = 8
 _VIEWS_OF_HOST: Final = re.compile(
@@ -82,7 +81,7 @@ class Address(NamedTuple):
     path: str
     parameters: tuple[
         str, ...
-    ]  # of the query as they are there, after those of the path with their semicolons
+    ]  # those in the path with their semicolons, then those of the query as written
 
     @classmethod
     def of(cls, url: str) -> Self | None:
@@ -101,7 +100,7 @@ class Address(NamedTuple):
                 f"{folder}/{leaf}",
                 [*(f";{parameter}" for parameter in in_path), *parameters],
             )
-        # One text for all addresses of a site.
+        # One string for all addresses of a site.
         return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", tuple(parameters))
 
     def url(self) -> str:
@@ -123,8 +122,9 @@ class Address(NamedTuple):
         return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def folder(self) -> str:
-        """Return the folder of the page, with 0 for each number: /news/0/0/ for
-        /news/2026/11/ferry.
+        """Return the folder of the page, with 0 for each number.
+
+        For /news/2026/11/ferry, it is /news/0/0/.
         """
         return _folder_of(self.path.rstrip("/"))
 
@@ -140,49 +140,49 @@ def name_of(parameter: str) -> str:
 
 
 def is_token(text: str) -> bool:
-    """Return True for a text that looks like a session ID."""
+    """Return whether a text looks like a session ID."""
     return _TOKEN.fullmatch(text) is not None
 
 
 def names_a_view(url: str) -> bool:
-    """Return True for a URL that names a session, a campaign, or a print, AMP or mobile view, and
-    for anything that isn't a URL.
+    """Return whether a URL names a session, a campaign, or a print, AMP or mobile view.
+
+    The result is also True for anything that isn't a URL.
     """
-    with suppress(ValueError):
+    try:
         _, host, path, query, _ = urlsplit(url)
-        return bool(
-            _VARIANT.search(query)
-            or _VIEW_OF_HOST.match(host)
-            or _VIEW_OF_PATH.search(unquote(path))
-        )
-    return True
+    except ValueError:
+        return True
+    is_in_path = _VIEW_OF_PATH.search(unquote(path))
+    return bool(_VARIANT.search(query) or _VIEW_OF_HOST.match(host) or is_in_path)
 
 
 def may_name_more(url: str) -> bool:
-    """Return True for a URL whose query may or may not be part of the page's address.
+    """Return whether it is unclear if a URL's query is part of the page's address.
 
-    The query of a script is.
+    For a script, it is clear, because the query names the content.
     """
-    with suppress(ValueError):
+    try:
         parts = urlsplit(url)
-        return bool(parts.query) and not _SCRIPT.search(parts.path)
-    return False
+    except ValueError:
+        return False
+    return bool(parts.query) and not _SCRIPT.search(parts.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A part of the URLs of one site that does not change the text, and what to write in its place.
+    """A part of a site's URLs that doesn't change the content, and its replacement.
 
-    `site` is scheme and host. By its kind, `find` is: names of parameters with "&" between them, of
-    which all must be there, or a name with its value ("query"); how a path begins ("prefix") or
-    ends ("suffix"); or scheme and host ("host"). `replace` stands for what was found. The rule
-    applies to pages in `folders`, where it was seen, and not to those whose rewritten URL is one of
-    `exceptions`. With `targets`, it applies only to pages whose rewritten URL is one of these: of
-    them alone is it known that the parameters say nothing.
+    `site` is scheme and host. The meaning of `find` depends on the kind: parameter names separated
+    by "&", all of which must be there, or a name with its value ("query"); the beginning ("prefix")
+    or end ("suffix") of a path; or scheme and host ("host"). `replace` replaces it. The rule
+    applies to pages in `folders`, where it was observed, except for those whose rewritten URL is
+    one of `exceptions`. With `targets`, it only applies to pages whose rewritten URL is one of
+    these, because it is only known for them that the parameters make no difference.
 
-    `support` counts the contents and `copies` the pages that speak for the rule, `against` the
-    pages that it takes for copies and that are none; `contrary` says of one why. `confirmed` has
-    the digests of the rewritten URLs of which copies were seen.
+    `support` is the number of contents and `copies` the number of pages that support the rule.
+    `against` is the number of pages that it wrongly predicts to be copies, and `contrary` says why
+    for one of them. `confirmed` has the digests of the rewritten URLs for which copies were seen.
     """
 
     kind: Annotated[str, Meta(pattern="^(query|prefix|suffix|host)$")]
@@ -201,17 +201,17 @@ class Rule:
 
     @property
     def id(self) -> tuple[str, str, str, str]:
-        """What the rule does, without its folders and its support."""
+        """The effect of the rule, without its folders and its support."""
         return self.kind, self.site, self.find, self.replace
 
     @property
     def confidence(self) -> float:
-        """The share of the pages that support the rule."""
+        """The share of pages that support the rule."""
         return self.copies / (self.copies + self.against) if self.copies else 0.0
 
     @property
     def what(self) -> str:
-        """What the rule does, in a few characters."""
+        """The effect of the rule, in a few characters."""
         if self.kind == "suffix":
             return f"*{self.find} -> *{self.replace}"
         if self.kind == "query":
@@ -225,10 +225,10 @@ class Rule:
         return f"{self.site}: {self.what}"
 
     def folder_of(self, address: Address) -> str:
-        """Return the folder that counts for an address, with all numbers alike.
+        """Return the folder that counts for an address, with 0 for each number.
 
-        An ending may hold folders, such as that of /news/ferry/amp/. The page stands where it would
-        stand without them, so that the rule is for all pages of /news/, and not for this one alone.
+        An ending may contain folders, like that of /news/ferry/amp/. They don't count, so the rule
+        applies to all pages in /news/, not just to this one.
         """
         if self.kind == "suffix" and address.path.endswith(self.find):
             return _folder_of(address.path[: -len(self.find)])
@@ -269,7 +269,7 @@ class Rule:
         return {**plain, "what": self.what, "confidence": round(self.confidence, 3)}
 
     def is_sound(self) -> bool:
-        """Return True if the rule has folders, and only replaces what its kind may replace."""
+        """Return whether the rule has folders, and only replaces what its kind may replace."""
         may = {
             "host": self.find == self.site and are_views(self.find, self.replace),
             "prefix": self.find.startswith("/") and self.replace.startswith("/"),
@@ -279,8 +279,9 @@ class Rule:
 
 
 def are_views(one: str, other: str) -> bool:
-    """Return True for origins of one site that only differ by scheme, "www." or a view. Any other
-    host may belong to anyone.
+    """Return whether two origins only differ by scheme, "www." or a view.
+
+    Any other host may belong to somebody else.
     """
     hosts = [_VIEWS_OF_HOST.sub("", origin.partition("://")[2], count=1) for origin in (one, other)]
     return hosts[0] == hosts[1] and site_of(one) == site_of(other)
@@ -305,12 +306,12 @@ def read_rules(path: Path) -> list[Rule]:
 
 
 class RuleBook:
-    """Rules, by the site that they are for."""
+    """Rules by the site that they are for."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._by_site: defaultdict[str, list[Rule]] = defaultdict(list)
-        # The query goes first: after a host or a path is rewritten, its rules are those of another
-        # place.
+        # The query comes first, because after a host or path was rewritten, the rules of another
+        # place apply.
         for rule in sorted(rules, key=lambda each: each.kind != "query"):
             self._by_site[rule.site].append(rule)
 
@@ -330,10 +331,9 @@ class RuleBook:
 
 
 class Step(StrEnum):
-    """What happens to a request: it's made, postponed while its target is being fetched, or
-    skipped.
+    """What happens to a request: it's made, skipped, or postponed while its target is fetched.
 
-    CHECKED and NO_ROOM requests are also made, although a rule calls them copies: as a check, or
+    CHECKED and NO_ROOM requests are also made although a rule predicts a copy: as a check, or
     because there's no room for more skipped ones.
     """
 
@@ -346,22 +346,24 @@ class Step(StrEnum):
 
 @dataclass(slots=True)
 class Target:
-    """What is known about a rewritten URL: the rules for which a copy is `confirmed`, the rules for
-    which an earlier crawl has confirmed one (`trusted`), and the keys of its `urls`.
+    """What is known about a rewritten URL.
+
+    `confirmed` are the rules for which a copy was confirmed, `trusted` those for which an earlier
+    crawl confirmed one, and `urls` the keys of the URLs that lead here.
     """
 
     confirmed: set[str]
     trusted: frozenset[str] = frozenset()
     urls: dict[int, bool] = field(
         default_factory=dict
-    )  # False: an earlier crawl has delivered it, this one not met it
+    )  # False if an earlier crawl delivered it, and this one hasn't fetched it
     is_on_its_way: bool = False
     is_wrong: bool = False
     predicted: int = 0  # requests that would bring copies
 
 
 class Aim(NamedTuple):
-    """What a request would fetch:
+    """What a request would fetch.
 
     `url` is the key of its own URL, and `rules` are the names of the rules that rewrite it.
     """
@@ -374,8 +376,9 @@ class Aim(NamedTuple):
 
 
 class Predictor(Generic[Request]):
-    """Knows what the rules say about requests, and whether they were right. `skipped` are the
-    requests that may still be needed.
+    """Keeps track of the rules' predictions, and whether they were right.
+
+    `skipped` are the requests that may still be needed.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
@@ -386,7 +389,7 @@ class Predictor(Generic[Request]):
         }
         self._targets: dict[int, Target] = {}
         self.skipped: list[tuple[Request, Aim]] = []
-        # One contradiction at the start does not outweigh the crawl that a rule was mined from, and
+        # One contradiction at the start doesn't outweigh the crawl that a rule was mined from, but
         # a third one does.
         self._copies = Counter(
             {name: min(rule.copies, TRUSTED) for name, rule in self.rules.items()}
@@ -396,8 +399,9 @@ class Predictor(Generic[Request]):
         self._predicted: Counter[tuple[frozenset[str], str, str]] = Counter()
 
     def aim_of(self, url: str, purpose: Hashable = None) -> Aim | None:
-        """Return the aim of a request, separately for each purpose; None if no rule may apply, or
-        if there's no room.
+        """Return the aim of a request, which is different for each purpose.
+
+        It is None if no rule may apply, or if there's no room.
         """
         address = Address.of(url)
         if address is None or address.origin not in self._origins:
@@ -441,13 +445,12 @@ class Predictor(Generic[Request]):
         return step
 
     def _is_check(self, aim: Aim) -> bool:
-        """Return whether a request that a rule calls a copy is made anyway.
+        """Return whether a request is made although a rule predicts a copy.
 
-        A single copy may be the work of somebody else who links to a target at a made-up address.
-        So a target that only this crawl knows is checked once more before anything is skipped
-        there.
+        Somebody else may cause a single copy by linking to a target at a made-up address. So a
+        target that only this crawl knows is checked once more before anything is skipped there.
         """
-        # The views of a page may stand in a folder of their own, and would never be checked there.
+        # The views of a page may be in a separate folder, and would never be checked there.
         target, place = aim.target, (aim.rules, aim.address.origin, aim.rewritten.folder())
         target.predicted += 1
         self._predicted[place] += 1
@@ -457,11 +460,10 @@ class Predictor(Generic[Request]):
         return self._predicted[place] % CHECKED == 0
 
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
-        """Learn from a page that arrived: whether it's new (`original` is its own aim), or a copy
-        of another page.
+        """Learn from a page that arrived.
 
-        Return the skipped requests to make because it isn't a copy of its target, and the rule to
-        stop using.
+        It is new if `original` is its own aim; otherwise, it is a copy of another page. Return the
+        skipped requests to make if it isn't a copy of its target, and the rule to stop using.
         """
         target = aim.target
         target.is_on_its_way = False
@@ -470,7 +472,7 @@ class Predictor(Generic[Request]):
             return [], None
         if target.urls and original.url not in target.urls:
             target.is_wrong = True
-            # Of rules that work together, the one that has done the least so far is to blame.
+            # If several rules work together, the one that has done the least so far is blamed.
             blamed = min(
                 aim.rules & self.rules.keys(),
                 key=lambda name: (self._copies[name], name),

@@ -1,8 +1,8 @@
 """`Deduplicator` for asyncio.
 
-`deduplicator` holds the public class, which has HTML read in worker processes. `questions` gathers
-the pages that wait for the store into batches, and `access` makes the calls to the store. `renewal`
-notes pages that have to be read again once more is known of their sites.
+`deduplicator` has the public class, which reads HTML in worker processes. `questions` gathers pages
+that wait for the store into batches, and `access` makes the calls to the store. `renewal` notes
+pages that have to be read again when more is known about their sites.
 """
 
 from crawldedup.aio.deduplicator import AsyncDeduplicator

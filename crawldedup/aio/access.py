@@ -1,4 +1,4 @@
-"""Call a `Deduplicator` from an event loop, and leave a store alone that has just failed."""
+"""Call a `Deduplicator` from an event loop, with a pause after its store has failed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 class StoreAccess:
-    """Makes the calls of one Deduplicator where its store may be used.
+    """Calls a Deduplicator in the right place for its store.
 
-    A store in memory answers in the event loop. Any other may block, so its calls are made in one
-    thread. A store that has just failed isn't asked for some seconds: otherwise, every page would
-    wait for the time limit of the store.
+    A store in memory is called in the event loop. Any other store may block, so it is called in a
+    single thread. After a failure, a store isn't called for a few seconds. Otherwise, every page
+    would have to wait for the store's time limit.
     """
 
     def __init__(self, dedup: Deduplicator) -> None:
@@ -33,27 +33,27 @@ class StoreAccess:
             self._thread = ThreadPoolExecutor(1, "crawldedup-store")
 
     def require_store(self) -> None:
-        """Raise StoreUnavailableError while the store is left alone."""
+        """Raise StoreUnavailableError during the pause after a failure."""
         if self._breaker.seconds_left():
             raise StoreUnavailableError(
                 "The store failed a moment ago and is left alone for a few seconds."
             )
 
     async def run(self, call: Callable[[Deduplicator], T]) -> T:
-        """Return what a call returns, even if the store has just failed."""
+        """Return the result of a call, even if the store has just failed."""
         if self._thread is None:
             return call(self._dedup)
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, self._dedup)
 
     async def ask(self, call: Callable[[Deduplicator], T]) -> T:
-        """Return what a call returns, unless the store has just failed.
+        """Return the result of a call, unless the store has just failed.
 
-        Raises what the call raises, and StoreUnavailableError.
+        Raises the errors of the call, and StoreUnavailableError.
         """
         return await self.run(partial(self._guarded, call, _succeeds))
 
     async def check_batch(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Result]:
-        """Return what `Deduplicator.check_batch` does, unless the store has just failed.
+        """Return the result of `Deduplicator.check_batch`, unless the store has just failed.
 
         The store also counts as failed if only some pages couldn't be checked because of it.
         """
@@ -83,7 +83,7 @@ class StoreAccess:
 
 
 async def with_new_key(call: Callable[[], Awaitable[T]]) -> T:
-    """Make a call again if another process began the index again with another key.
+    """Make a call again if another process restarted the index with another key.
 
     By then, the new key is known.
     """

@@ -45,17 +45,17 @@ T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 
-_AHEAD: Final = 64  # The most pages that `check_many` takes from its iterable ahead of a verdict.
+_AHEAD: Final = 64  # how many pages `check_many` takes from its iterable ahead of a verdict
 _CLOSE_SECONDS: Final = 10.0
 
 
 class AsyncDeduplicator:
-    """The same as `Deduplicator` for asyncio, with the same methods, awaited.
+    """A `Deduplicator` for asyncio, with the same methods, which are awaited.
 
     HTML and long texts are read in worker processes, within limits of time and memory. If a page
-    kills its worker, no other page is affected. The store is asked about all waiting pages in one
-    round trip: `memory://` in the event loop, any other store in a thread. If a store fails, it is
-    left alone for seconds, and pages fail at once meanwhile. Use an instance in one event loop.
+    kills its worker, other pages aren't affected. The store gets all waiting pages in one round
+    trip: `memory://` in the event loop, any other store in a thread. For a few seconds after a
+    store fails, pages fail immediately. Use an instance in one event loop only.
 
     Args:
         store: The URL of the store.
@@ -137,12 +137,12 @@ class AsyncDeduplicator:
 
     @property
     def waiting(self) -> int:
-        """The number of pages that are being read or asked about now."""
+        """The number of pages that are currently being read or checked."""
         return len(self._questions)
 
     @property
     def gathering_seconds(self) -> float:
-        """For how many seconds a batch that isn't full waits for pages that are being read."""
+        """How many seconds a batch that isn't full waits for pages that are being read."""
         return self._questions.gathering_seconds
 
     @gathering_seconds.setter
@@ -206,7 +206,7 @@ class AsyncDeduplicator:
         return await self.check_page(Page(url, **page))
 
     async def check_page(self, page: Page) -> Verdict:
-        """Decide about a page and remember it. Raises what `check` does."""
+        """Decide about a page and remember it. Raises the same errors as `check`."""
 
         async def decide() -> Verdict:
             reply = await self._questions.put(page, await self._content_of(page))
@@ -232,16 +232,16 @@ class AsyncDeduplicator:
         *,
         with_text: bool = False,
     ) -> Judged:
-        """Decide about a page as `check` does, and return what was read from it as well.
+        """Decide about a page like `check`, and also return the content that was read from it.
 
         Args:
             page: The page to read.
-            prepare: Takes the page and what was read from it, and returns the page to ask about:
-                for example, one with the rank that its links give it.
-            with_text: Whether to read the main text for users as well, as `main` of what was read.
+            prepare: Takes the page and its content, and returns the page to check: for example,
+                one with the rank that its links give it.
+            with_text: Whether to read the main text for users as well, as `main` of the content.
 
         Returns:
-            The verdict, what was read, and how long both took.
+            The verdict, the content, and how long both took.
 
         Raises:
             CrawlDedupError: The same errors as `check`, and PageError for a shell, too.
@@ -320,7 +320,7 @@ class AsyncDeduplicator:
             reply = await begun.task
             return (await reply).verdict
         except KeyMismatchError:
-            # Another process began the index again. By now, its new key is known.
+            # Another process restarted the index. By now, its new key is known.
             return await self.check_page(begun.page)
 
     def deliver(
@@ -405,7 +405,7 @@ class AsyncDeduplicator:
     async def ask(self, call: Callable[[Deduplicator], T]) -> T:
         """Call the Deduplicator in a place where its store may be used, and return the result.
 
-        Raises what the call raises, and StoreUnavailableError if the store has just failed.
+        Raises the errors of the call, and StoreUnavailableError if the store has just failed.
         """
         result = await self._access.ask(call)
         self._start_beating()
@@ -421,9 +421,9 @@ class AsyncDeduplicator:
     async def _begin_after(
         self, previous: asyncio.Task[Any] | None, page: Page, *, is_strict: bool
     ) -> asyncio.Future[Reply]:
-        """Read a page at once, but put its question after that of the `previous` page.
+        """Read a page at once, but check it after the `previous` page.
 
-        If it `is_strict`, no question follows a page that can't be read.
+        If it `is_strict`, no page is checked after one that can't be read.
         """
         try:
             content = await self._content_of(page)
@@ -459,7 +459,7 @@ class AsyncDeduplicator:
         self._access.require_store()
         with self._questions.reading():
             if page.remember and not self._heartbeats.have_begun:
-                # Only an open index has a key that others cannot change by beginning it again.
+                # Others can't restart an open index, so its key can't change.
                 await self.ask(lambda dedup: dedup.open(self._session))
             key = await self._current_key()
             if not needs_worker(page):
@@ -476,7 +476,7 @@ class AsyncDeduplicator:
             return timed
 
     async def _current_key(self) -> Key:
-        """Return the key of the index. The store is asked for it unless a crawl was joined."""
+        """Return the key of the index, which comes from the store unless a crawl was joined."""
         if not self._heartbeats.have_begun:
             return await self.ask(lambda dedup: dedup.key)
         return self.key

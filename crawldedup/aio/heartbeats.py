@@ -8,7 +8,7 @@ from crawldedup.deduplicator import HEARTBEAT_SECONDS
 
 
 class Heartbeats:
-    """Calls `beat` again and again, once they have begun. A call that fails is made again later."""
+    """Calls `beat` periodically after `begin`. A call that fails is repeated later."""
 
     def __init__(self, beat: Callable[[], Awaitable[None]]) -> None:
         self._beat = beat

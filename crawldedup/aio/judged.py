@@ -1,4 +1,4 @@
-"""What `AsyncDeduplicator.judge` returns."""
+"""The result of `AsyncDeduplicator.judge`."""
 
 from typing import NamedTuple
 

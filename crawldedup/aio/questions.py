@@ -1,4 +1,4 @@
-"""Gather the pages that are waiting for the store, and ask about them in batches."""
+"""Gather the pages that are waiting for the store, and check them in batches."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -14,9 +14,9 @@ from crawldedup.reading.reader import Content
 from crawldedup.verdict import Verdict
 from crawldedup.workers.pool import settle
 
-BATCH: Final = 32  # The most pages to ask about together.
-# Five pages together take half the processor time that each takes alone. With a longer wait, a
-# crawl that never waits for the network would be idle in the meantime.
+BATCH: Final = 32  # the maximum number of pages in a batch
+# In a batch of five, a page takes half the processor time that it takes alone. With a longer wait,
+# a crawl that never waits for the network would be idle in the meantime.
 GATHERING_SECONDS: Final = 0.004
 
 AskBatch = Callable[[Sequence[Page], Sequence[Content]], Awaitable[Sequence[Result]]]
@@ -30,7 +30,7 @@ class Reply(NamedTuple):
 
 
 class BegunPage(NamedTuple):
-    """A page of `check_many`, and the task that reads it and puts its question."""
+    """A page of `check_many`, and the task that reads it and adds it to a batch."""
 
     page: Page
     task: asyncio.Task[asyncio.Future[Reply]]
@@ -46,11 +46,12 @@ class Question:
 
 
 class Questions:
-    """Asks the store about pages in batches, in the order in which the pages came.
+    """Checks pages in batches, in the order in which they came.
 
     While other pages are being read, a batch that isn't full waits up to `gathering_seconds` for
-    them. Clients who wait for each verdict before they send the next page come back together: a
-    batch that follows another one at once waits up to `returning_seconds` for as many pages.
+    them. Clients who wait for each verdict before they send the next page come back at the same
+    time. So a batch that directly follows another one waits up to `returning_seconds` for the same
+    number of pages.
     """
 
     def __init__(self, ask_batch: AskBatch) -> None:
@@ -71,7 +72,7 @@ class Questions:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Announce, while the block runs, that the question for a page will follow soon."""
+        """Announce, while the block runs, that a page to check will follow soon."""
         self._pages_in_reading += 1
         try:
             yield
@@ -79,9 +80,9 @@ class Questions:
             self._pages_in_reading -= 1
 
     def put(self, page: Page, content: Content) -> asyncio.Future[Reply]:
-        """Ask about a page with the next batch, and return the future of the reply.
+        """Add a page to the next batch, and return the future of the reply.
 
-        The future raises what `Deduplicator.check` raises.
+        The future raises the errors of `Deduplicator.check`.
         """
         question = Question(page, content, asyncio.get_running_loop().create_future())
         question.reply.add_done_callback(ignore_error)
@@ -146,8 +147,6 @@ class Questions:
 
 
 def ignore_error(future: asyncio.Future[Any]) -> None:
-    """Retrieve the error of a future that may have no waiter, because asyncio would complain about
-    it.
-    """
+    """Retrieve the error of a future that nobody may wait for, or asyncio would complain."""
     if not future.cancelled():
         future.exception()

@@ -28,7 +28,7 @@ class _EarlyPage(NamedTuple):
 
 
 class EarlyPages:
-    """Holds the first pages that were remembered with all their numbers.
+    """Keeps the first pages that were remembered with all their numbers.
 
     If it turns out later that some of these numbers change with every load, the pages have to be
     read and remembered again. Lines are learned within the first hundreds of pages, so later pages
@@ -44,7 +44,7 @@ class EarlyPages:
         if not read.numbers or read.left_out or len(page.html or "") > _MOST_BYTES:
             return
         if len(self._pages) >= _MOST_PAGES and not self._is_sorted_out:
-            # Once this is exceeded, pages without any line that has turned out to change make room
+            # If this limit is exceeded, pages without any line that turned out to change make room
             # for later ones.
             self._is_sorted_out = True
             self._pages = {

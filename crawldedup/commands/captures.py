@@ -18,7 +18,7 @@ HTML_TYPES: Final = frozenset(
     {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
 )
 _TEXT_TYPES: Final = frozenset({"text/plain", "text/markdown"})
-# Types with which servers say that they don't know, so that crawlers look at the content.
+# Types that servers send if they don't know the type, so crawlers look at the content.
 _UNKNOWN_TYPES: Final = frozenset(
     {
         "application/binary",
@@ -76,7 +76,7 @@ def _page_of_response(url: str, head: Headers, content: bytes) -> Page | Unread 
     status = _STATUS.match(stream.readline(LONGEST_HEAD))
     if not status:
         raise CaptureError("its HTTP headers have no status")
-    # A part of a page is none.
+    # A part of a page isn't a page.
     if not status[1].startswith(b"2") or status[1] == b"206":
         return NoPage(f"status {status[1].decode()}")
     headers = Headers.read(stream)
@@ -110,7 +110,7 @@ def _page_of_body(
 def _page_of_text(
     url: str, declared: MediaType, body: bytes, *, may_be_html: bool
 ) -> Page | Unread:
-    # What was made of a page is text, whatever it begins with.
+    # A record of extracted text is text, whatever it begins with.
     if may_be_html and is_html(
         text_of(body, declared.charset, "replace"), parts=declared.name != "text/markdown"
     ):

@@ -1,5 +1,6 @@
-"""Declare a command of `crawldedup` without importing what it runs, make its index, print, and
-write its files.
+"""Declare commands of `crawldedup` without importing their code, and run them.
+
+This makes the index of a command, prints its output, and writes its files.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 STORE_FILE_VARIABLE: Final = "CRAWLDEDUP_STORE_FILE"
-"""Names a file with the URL of the store, so that no environment contains its password."""
+"""The variable with the name of a file with the store's URL, to keep passwords out of variables."""
 
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
@@ -77,12 +78,14 @@ ADVISE_OPTIONS: Final[Arguments] = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command. `options` are names of options of `kind`, and `defaults` are the defaults that
-    differ here. Options that are `inherited` are those of the index unless they are given.
+    """One command.
 
-    The function `run` of `module`, which is imported only then, takes a Deduplicator of the
-    options, with the changes `index`, what is given, and the output. Where `index` is None, it
-    takes the last two.
+    `options` are the names of options of `kind`, and `defaults` are defaults that differ here.
+    Options that are `inherited` have the value of the index unless they are given.
+
+    The function `run` of `module`, which is only imported to run it, takes a Deduplicator with the
+    options and the changes in `index`, the given arguments, and the output. If `index` is None, it
+    only takes the last two.
     """
 
     help: str
@@ -119,7 +122,7 @@ def checked_options(
 
 def _store_of_environment() -> tuple[str, str]:
     """Return the URL of the store from the environment, and the variable that has it."""
-    # A variable that is set to nothing is not set, as in compose files with "${VARIABLE:-}".
+    # An empty variable counts as not set, as in compose files with "${VARIABLE:-}".
     url, file = os.environ.get(STORE_VARIABLE), os.environ.get(STORE_FILE_VARIABLE)
     if url or not file:
         return url or DEFAULT_STORE, STORE_VARIABLE
@@ -237,10 +240,10 @@ class Output:
 
 
 def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
-    """Run a command and return its exit status; an error is printed in one line.
+    """Run a command and return its exit status. An error is printed on one line.
 
-    0: done. 1: done except for sources that could not be read. 2: not possible as asked. 130:
-        interrupted.
+    The status is 0 if the command is done, 1 if it is done except for sources that could not be
+    read, 2 if it is not possible as requested, and 130 if it was interrupted.
     """
     output = Output(as_json=as_json)
     try:
@@ -263,14 +266,14 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
 
 
 def _reason_of(error: OSError) -> str:
-    """Return what failed, without the number that the system has for it."""
+    """Return the description of an error, without the error number of the system."""
     if error.filename is None or error.strerror is None:
         return str(error)
     return f"{error.filename}: {error.strerror}"
 
 
 def safe_message(message: object) -> str:
-    """Return a message with what it quotes made safe to show, and without passwords of URLs."""
+    """Return a message that is safe to show: escaped, and without the passwords of URLs."""
     return printable(without_passwords(str(message)), 2000)
 
 
@@ -306,14 +309,13 @@ def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
 def target_file(
     path: Path, *, force: bool, packs: bool = True, is_whole: Callable[[], bool] = lambda: True
 ) -> Iterator[BinaryIO]:
-    """Yield a file to write.
+    """Yield a file to write, which replaces `path` at the end.
 
-    At the end, it replaces `path`, and after an error, it's removed. If a process that wrote the
-    same output was killed, what it has left is removed at the start.
-
-    If it's incomplete at the end, its name ends in ".partial". If the name says so, the output is
-    compressed, unless it already is (`packs=False`). "-" is standard output. Raises
-    ConfigurationError if `path` appears meanwhile, unless `force` is given.
+    After an error, it's removed. If a process that wrote the same output was killed, what it left
+    behind is removed at the start. If the file isn't `is_whole` at the end, its name ends in
+    ".partial". The output is compressed if the suffix says so, unless it already is
+    (`packs=False`). "-" is standard output. Raises ConfigurationError if `path` has appeared in the
+    meantime, unless `force` is given.
     """
     if str(path) == STANDARD:
         yield sys.stdout.buffer

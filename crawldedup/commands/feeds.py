@@ -18,7 +18,7 @@ from crawldedup.page import Page
 
 BOM: Final = b"\xef\xbb\xbf"
 _BLOCK: Final = 1 << 13
-# What separates the members of an array. A file that is appended to another has its own mark.
+# Separators of members in an array. A file that was appended to another has its own mark.
 _BETWEEN: Final = (" ", "\t", "\r", "\n", ",", "\ufeff")
 # How many rows of a table are in memory at once: with pages of 100 kB, a few megabytes.
 _ROWS: Final = 64
@@ -47,7 +47,7 @@ class Fields(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all fields that are looked at, each once."""
+        """The names of all fields that are read, without repetition."""
         return tuple(dict.fromkeys([self.url, *self.content.values(), self.title]))
 
     @classmethod
@@ -92,7 +92,7 @@ class QuoteError(ValueError):
 
 
 class RepeatedKeys(dict[str, Any]):
-    """A JSON object in which keys are repeated, so that only the last value of each is left."""
+    """A JSON object with repeated keys, which only has the last value of each."""
 
     repeated: frozenset[str] = frozenset()
 
@@ -109,7 +109,7 @@ def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _number_of(digits: str) -> float:
-    # Python refuses to read more digits, though the number may be in a field that nobody needs.
+    # Python refuses to read more digits, although the number may be in an unused field.
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
@@ -162,8 +162,8 @@ def _skip_rest_of_line(line: bytes, file: BinaryIO) -> None:
 def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
     """Yield the rows of a CSV file that begins with a header.
 
-    A row with a quote that is closed in the midst of a later row is an error, for it may have
-    swallowed the rows between them.
+    A row with a quote that is closed in the middle of a later row is an error, because it may have
+    swallowed the rows in between.
 
     Raises:
         csv.Error: The rest of the file can't be read, or the file ends within a quoted cell.
@@ -182,7 +182,7 @@ def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
                 line = line.removeprefix(BOM)
             lines_of_row.append(line)
             yield _lenient(line)
-        # Whoever asks for one more line is within a row.
+        # If another line is requested, a row is incomplete.
         if any(line.strip() for line in lines_of_row):
             raise csv.Error("the file ends within a quoted cell: a quote is not closed")
 
@@ -199,14 +199,12 @@ def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
 
 
 def _lenient(line: bytes) -> str:
-    """Decode a line so that it can be written as it was read, even if it is not UTF-8."""
+    """Decode a line in a way that lets it be written unchanged, even if it is not UTF-8."""
     return line.decode("utf-8", "surrogateescape")
 
 
 def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
-    """Raise ValueError if a column of the fields is there twice: of their values, only the last
-    would be read.
-    """
+    """Raise ValueError if a column of the fields is repeated, because only the last one is read."""
     if fields is None:
         return
     for name in fields.names:
@@ -217,7 +215,7 @@ def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
 
 
 def _problem_of_quotes(lines: Iterable[bytes]) -> QuoteError | None:
-    """Return the error for a row of several lines whose quotes are not where a writer sets them.
+    """Return the error for a row of several lines with quotes in unusual places.
 
     In a row of one line, a stray quote is a letter like any other.
     """
@@ -283,7 +281,7 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
         except ValueError:
             if is_end or len(buffer) - place > MOST_BYTES:
                 raise
-        # As much again; otherwise, a large member would be decoded over and over.
+        # Double the buffer; otherwise, a large member would be decoded over and over.
         more = text.read(max(_BLOCK, len(buffer) - place))
         buffer = buffer[place:] + more
         place = 0

@@ -38,7 +38,7 @@ from crawldedup.reading.markup import is_html
 from crawldedup.text import pluralize, printable
 
 _HEAD_BYTES: Final = 4096
-# Reading one of them might wait forever.
+# Reading one of these might block forever.
 _KINDS: Final = (
     (stat.S_ISDIR, "link to a folder"),
     (stat.S_ISFIFO, "pipe"),
@@ -52,15 +52,16 @@ def item_of_file(path: Path) -> Item:
     """Return the page in a file of HTML or text, which may be compressed.
 
     Raises:
-        ConfigurationError: Files with this name aren't read, or it can't be decompressed.
-        OSError: It can't be read.
+        ConfigurationError: Files with this suffix aren't supported, or the file can't be
+            decompressed.
+        OSError: The file can't be read.
     """
     why = why_not_read(path.name)
     if why is not None:
         raise ConfigurationError(f"{path}: {why}")
     body = read_at_most(path, MOST_BYTES)
     url = path.absolute().as_uri()
-    # How HTML is encoded, it may say itself.
+    # HTML may declare its own encoding.
     page = _page_of_text(url, body) if is_text_name(path.name) else Page(url, html=body)
     return Item(str(path), page=page)
 
@@ -70,8 +71,8 @@ def _page_of_text(url: str, body: bytes) -> Page | Unread:
     try:
         return Page(url, text=checked_text(body[len(mark or b"") :].decode(encoding or "utf-8")))
     except UnicodeError:
-        # A letter that is replaced is lost, and with it what tells two texts apart.
-        message = "it is not UTF-8, which texts have to be; convert it, for example with iconv"
+        # Replacing a letter would lose it, and it may be what tells two texts apart.
+        message = "it is not UTF-8, which text files must be; convert it, for example with iconv"
         return Unread(url, PageError("encoding", message))
 
 
@@ -86,7 +87,7 @@ def pages_below(
     Args:
         folder: The folder.
         on_error: Takes the errors of folders and files that can't be opened.
-        on_note: Takes a note that counts the other files by suffix, and one that names everything
+        on_note: Takes a note that counts the other files by suffix, and one that lists everything
             that is neither a file nor a folder.
     """
     paths: list[Path] = []
@@ -124,7 +125,7 @@ def _list(names: list[str]) -> str:
 
 
 def _entries_below(folder: Path, on_error: OnError) -> Iterator[Path]:
-    """Yield all that stands below a folder and is no folder. Links to folders are not followed."""
+    """Yield everything below a folder except folders. Links to folders are not followed."""
     for parent, folders, names in os.walk(folder, onerror=on_error):
         for name in folders:
             path = Path(parent, name)
@@ -135,7 +136,7 @@ def _entries_below(folder: Path, on_error: OnError) -> Iterator[Path]:
 
 
 def _kind_of(path: Path) -> str:
-    """Return what stands at a path that is no file; "" for a file. Raises OSError."""
+    """Return what kind of thing is at a path, or "" if it is a file. Raises OSError."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -153,7 +154,7 @@ def _is_page(path: Path) -> bool:
         return False
     try:
         return is_html(decode(read_at_most(path, _HEAD_BYTES), None))
-    # It is compressed and damaged, or no text.
+    # It is not text, or it is compressed and damaged.
     except (ConfigurationError, PageError):
         return False
 

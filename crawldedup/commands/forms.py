@@ -1,4 +1,4 @@
-"""Which format a file has, by its name."""
+"""Find out the format of a file from its name."""
 
 import re
 from typing import Final
@@ -22,7 +22,7 @@ def _suffixes(names: str) -> frozenset[str]:
     return frozenset(f".{name}" for name in names.split())
 
 
-# In a folder, files of all other names may be pages that a crawler has saved as their URLs end.
+# In a folder, files with all other names may be pages that a crawler saved under the ends of URLs.
 _NEVER_PAGES: Final = _suffixes("""
     7z apk avi avif bin bmp bz2 class css csv doc docx eot epub exe flac flv gif gz ico iso jar jl
     jpeg jpg js json jsonl jsonlines log m4a map mjs mkv mov mp3 mp4 mpeg ndjson o odt ogg otf
@@ -30,7 +30,7 @@ _NEVER_PAGES: Final = _suffixes("""
     wav webm webp wet woff woff2 xls xlsx xz yaml yml zip zst
 """)
 _SUFFIX: Final = re.compile(r"(\.[a-z]+)$")
-# What `wget` puts behind a name that is taken.
+# The suffix that `wget` adds to a name that is taken.
 _NUMBERED: Final = re.compile(r"(\.[a-z]{1,8})\.\d{1,4}$")
 _OTHER_SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}$")
 
@@ -111,7 +111,7 @@ def is_text_name(name: str) -> bool:
 
 
 def may_be_page(name: str) -> bool:
-    """Return whether a file with this name may be a page, so that it's worth checking."""
+    """Return whether a file with this name may be a page, so it's worth checking."""
     return suffix_of(name) not in _NEVER_PAGES and why_not_read(name) is None
 
 

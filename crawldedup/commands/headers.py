@@ -34,7 +34,7 @@ class Headers:
     def read(cls, stream: Any, never: re.Pattern[bytes] | None = None) -> Self:
         """Return the headers that a stream begins with, up to an empty line.
 
-        A line without a colon is ignored, so that it doesn't hide the lines after it.
+        A line without a colon is ignored, so it doesn't hide the lines after it.
 
         Args:
             stream: The stream.
@@ -84,7 +84,7 @@ class Headers:
                 continue
             charset = _CHARSET.search(value.partition(";")[2])
             label = charset[1] if charset else None
-            # The last one counts. If it says the same again, an encoding named before stays.
+            # The last one counts. If it repeats the type, an encoding named before is kept.
             if label is None and found is not None and found.name == name:
                 label = found.charset
             found = MediaType(name, label)
@@ -97,7 +97,7 @@ def _fields_of(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
     for line in lines:
         text = _decoded(line).rstrip("\r\n")
         if text[:1] in (" ", "\t"):
-            # A long value goes on.
+            # A long value continues on the next line.
             parts.append(text.strip())
             continue
         if name:

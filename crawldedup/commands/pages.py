@@ -256,7 +256,9 @@ def _explanation_in_words(
 
 def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
     match = candidate.match
-    outcome = "same text" if match.exact else "accepted" if candidate.accepted else "refused"
+    outcome = "accepted" if candidate.accepted else "refused"
+    if match.exact:
+        outcome = "same text"
     apart = ""
     if candidate.sibling is not None:
         outcome, apart = "sibling", f", {kind_in_words(candidate.sibling)}"

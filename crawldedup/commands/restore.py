@@ -1,4 +1,4 @@
-"""The command `restore`: bring back items that a crawl has set aside."""
+"""The command `restore`: bring back items that a crawl set aside."""
 
 from argparse import Namespace
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _OTHER_FORMATS: Final = {".csv", ".tsv", ".xml", ".parquet", ".xlsx", ".html"}
 
 
 def restore(given: Namespace, output: Output) -> None:
-    """Write the items that are wanted.
+    """Write the items that meet the conditions.
 
     Raises:
         ConfigurationError: A condition or the output is not allowed.
@@ -69,56 +69,57 @@ def restore(given: Namespace, output: Output) -> None:
         output.error(words)
     else:
         values = {"output": given.output, "restored": restored, "set_aside": read}
-        output.show(values, f"{words} into {printable(given.output)}")
+        output.show(values, f"{words} to {printable(given.output)}")
     if unreadable:
         output.left_out(unreadable, "part")
 
 
 def _check_files(paths: list[Path]) -> None:
-    """Check that each file has items that were set aside, unless it is empty.
+    """Raise ConfigurationError for a file that is not empty and has no items that were set aside.
 
-    Raises ConfigurationError, and OSError if a file cannot be read.
+    Raises OSError if a file cannot be read.
     """
     for path in paths:
         if path.is_dir() or (path.stat().st_size and not any(items_in(path))):
             raise ConfigurationError(
-                f"{printable(str(path))} has no items that were set aside; name the file that "
-                "CRAWLDEDUP_SET_ASIDE named, packed as it is"
+                f"{printable(str(path))} has no items that were set aside; give the file that "
+                "CRAWLDEDUP_SET_ASIDE names, without unpacking it"
             )
 
 
 def _check_name(target: Path) -> None:
-    """Raise ConfigurationError for the name of a file that is no file of JSON lines."""
+    """Raise ConfigurationError if the name of a file is not that of JSON lines."""
     suffixes = {suffix.lower() for suffix in target.suffixes[-2:]}
     if wrong := sorted(suffixes & _OTHER_FORMATS):
         raise ConfigurationError(
-            f"--output is {printable(str(target))!r}, but items are written as JSON lines and not "
-            f"as {wrong[0]}; name a file such as restored.jl"
+            f"--output is {printable(str(target))!r}, but items are written as JSON lines, not as "
+            f"{wrong[0]}; use a name such as restored.jl"
         )
 
 
 def _check_fields(paths: list[Path], given: Namespace) -> None:
-    """Raise ConfigurationError for items with HTML and a text, if nobody says which of them is
-    compared.
-    """
+    """Raise ConfigurationError if items have HTML and text, and no option says which to compare."""
     if given.html_field or given.text_field:
         return
     for aside in _items_of(paths):
         if aside is not None and all(aside.item.get(name) for name in ("html", "text")):
             raise ConfigurationError(
-                'the fields "html" and "text" of the items both contain a text; choose one with '
-                "--html-field or --text-field, such as --html-field html"
+                'both fields "html" and "text" of the items have content; choose one with '
+                "--html-field or --text-field, for example --html-field html"
             )
 
 
 def _decides_again(given: Namespace) -> bool:
-    """Return whether items are compared anew. Raises ConfigurationError without what that takes."""
+    """Return whether items are to be compared again.
+
+    Raises ConfigurationError if --again, --kept, and the options for them don't come together.
+    """
     if given.again is None and given.kept is None:
         defaults = {option.name: option.default for option in options_of()}
         for name in ("recall", *_COMPARING):
             if getattr(given, name) != defaults[name]:
                 raise ConfigurationError(
-                    f"{flag_of(name)} says how items are compared anew, so it needs --again and "
+                    f"{flag_of(name)} says how items are compared again, so it needs --again and "
                     "--kept"
                 )
         return False
@@ -130,14 +131,14 @@ def _decides_again(given: Namespace) -> bool:
 
 
 class _Judge:
-    """Compares items with those that a crawl has delivered, and with those that come back.
+    """Compares items with those that a crawl delivered, and with those already restored.
 
     Args:
         given: The similarity, the feeds, their fields and the options.
-        output: Where errors of the feeds go.
+        output: Takes the errors of the feeds.
 
-    Raises:
-        ConfigurationError: One of them is not allowed, or a feed cannot be read.
+        es:
+        ConfigurationError: One of the arguments is not allowed, or a feed cannot be read.
     """
 
     def __init__(self, given: Namespace, output: Output) -> None:
@@ -153,8 +154,8 @@ class _Judge:
         if not kept:
             self._dedup.close()
             raise ConfigurationError(
-                "--kept has no item that could be compared, so every dropped item would come back: "
-                "--html-field or --text-field names the field to compare"
+                "--kept has no item that can be compared, so every dropped item would come back: "
+                "name the field to compare with --html-field or --text-field"
             )
 
     def __enter__(self) -> Self:
@@ -164,7 +165,7 @@ class _Judge:
         self._dedup.close()
 
     def keeps(self, aside: Aside) -> bool:
-        """Return whether an item is no copy. One that cannot be compared comes back."""
+        """Return whether to restore an item: it is not a copy, or cannot be compared."""
         page = page_of(aside.item, self._fields, aside.url)
         return not isinstance(page, Page) or self._is_new(page)
 
@@ -178,10 +179,10 @@ class _Judge:
 
 
 class _ToldApart:
-    """Pages that later crawls keep apart, beside those that are in a file already.
+    """A file of pages that later crawls keep apart, to which restored pages are added.
 
     Raises:
-        ConfigurationError: The file is there, and holds something else.
+        ConfigurationError: The file exists and holds something else.
     """
 
     def __init__(self, path: str) -> None:
@@ -190,7 +191,7 @@ class _ToldApart:
         self._without_url = 0
 
     def add(self, aside: Aside) -> None:
-        """Add the page of an item, unless the item was dropped as a known one."""
+        """Add the page of an item, unless it was dropped because it had not changed."""
         if aside.evidence == "unchanged":
             return
         if aside.url:
@@ -199,14 +200,14 @@ class _ToldApart:
             self._without_url += 1
 
     def write(self, output: Output) -> None:
-        """Write the file, which is there as a whole before and after. Raises OSError."""
+        """Replace the file in one step, so it is complete at any time. Raises OSError."""
         with target_file(self._path, force=True) as file:
             for line in lines_of(self._pairs):
                 file.write(line.encode("ascii"))
         if self._without_url:
             output.error(
-                f"{pluralize(self._without_url, 'item')} without a URL cannot be kept apart by "
-                "--apart"
+                f"{pluralize(self._without_url, 'item')} without a URL cannot be added to the "
+                "--apart file"
             )
 
 
@@ -219,7 +220,7 @@ class _Wanted:
     """The conditions that an item must meet.
 
     Raises:
-        ConfigurationError: One of them is not allowed.
+        ConfigurationError: One of the conditions is not allowed.
     """
 
     def __init__(self, given: Namespace) -> None:
@@ -228,14 +229,16 @@ class _Wanted:
         self._similarity = given.similarity
         self._site = site_of(f"//{given.site}") if given.site else None
         if given.site and not self._site:
-            raise ConfigurationError(f"--site is {given.site!r}; it must be a site")
+            raise ConfigurationError(
+                f"--site is {given.site!r}; it must be a site, such as example.com"
+            )
         if self._similarity and not all(0 <= number <= 1 for number in self._similarity):
             raise ConfigurationError(
-                "--similarity takes two numbers from 0 to 1, such as 0.9 0.95, and not "
+                "--similarity takes two numbers from 0 to 1, such as 0.9 0.95, not "
                 f"{self._similarity[0]:g} {self._similarity[1]:g}"
             )
         if self._similarity and self._similarity[0] > self._similarity[1]:
-            raise ConfigurationError("--similarity takes the least one first, and then the most")
+            raise ConfigurationError("--similarity takes the lower number first")
         self._patterns = check_patterns("--pattern", given.pattern) if given.pattern else ()
 
     def holds_for(self, aside: Aside) -> bool:
@@ -246,7 +249,7 @@ class _Wanted:
             return False
         if self._site is not None and site_of(aside.url) != self._site:
             return False
-        # An item too many is better than one that stays lost.
+        # Restoring one item too many is better than losing one.
         is_found = all(matches(each, aside.url, otherwise=True) for each in self._patterns)
         return is_found and self._is_in_range(aside.similarity)
 

@@ -1,1 +1,1 @@
-"""What a crawl decides, whatever crawls: shared by the Scrapy plugin and the hooks of others."""
+"""Decisions of a crawl that don't depend on the crawler: for Scrapy and for other frameworks."""

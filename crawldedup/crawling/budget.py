@@ -1,9 +1,9 @@
 """End the places of a site that bring nothing new: facets, calendars, sessions, soft 404s.
 
-A place is a pattern of URLs. It ends when so many of its pages in a row were copies, or hardly told
-from other pages. What is skipped there is kept, and some requests are made as checks for ever: one
-in twenty at first, and fewer later, so that a place without an end takes few. A place goes on, with
-all that was skipped, as soon as a page there says something of its own, or a page that it leads to.
+A place is a pattern of URLs. It ends after a given number of pages in a row that were copies, or
+hardly differed from other pages. Skipped requests are kept, and some are always made as checks: one
+in twenty at first and fewer later, so an endless place costs little. As soon as a page there, or
+one that it links to, brings something new, the place resumes with all of its skipped requests.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,19 +16,19 @@ from crawldedup.recent import put_last
 from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 
 CHECKED: Final = 20
-"""One in so many requests for an ended place is made, at first."""
+"""At first, one in this many requests for an ended place is made."""
 
 _CHECKS_BEFORE_FEWER: Final = 10
 _MOST_PLACES: Final = 10_000
 _MOST_MET: Final = 100_000
 _FEWEST: Final = 1 << 30
-_CROWD: Final = "crowd"  # what kept a page apart if several pages are as near as its original
+_CROWD: Final = "crowd"  # why a page was kept if several pages are as near as its original
 
 Request = TypeVar("Request")
 
 
 class Step(StrEnum):
-    """Names what is done with a request. NO_ROOM is made, because no more skipped ones fit."""
+    """What is done with a request. With NO_ROOM, it is made because too many others are kept."""
 
     MADE = "made"
     SKIPPED = "skipped"
@@ -38,21 +38,21 @@ class Step(StrEnum):
 
 @dataclass(slots=True)
 class EndedPlace(Generic[Request]):
-    """What has happened at a place since it ended."""
+    """The requests for a place since it ended."""
 
-    requests: int = 0  #: How many requests have come.
-    gap: int = CHECKED  #: One in so many of them is made.
-    next_check: int = CHECKED  #: The number of the next one to make.
+    requests: int = 0  #: The number of requests so far.
+    gap: int = CHECKED  #: One in this many requests is made.
+    next_check: int = CHECKED  #: The number of the next request to make.
     checks: int = 0
     skipped: list[Request] = field(default_factory=list)
 
 
 def is_barren(verdict: Verdict, *, repeats_but_for_date: bool) -> bool | None:
-    """Return whether a page brought nothing new; None for a known page that is as it was.
+    """Return whether a page brought nothing new, or None for an unchanged known page.
 
     Args:
         verdict: The verdict on the page.
-        repeats_but_for_date: Whether it is like an earlier page but for a date.
+        repeats_but_for_date: Whether it differs from an earlier page only in a date.
     """
     if verdict.kind is Kind.REVISIT:
         return False if verdict.changed else None
@@ -62,17 +62,17 @@ def is_barren(verdict: Verdict, *, repeats_but_for_date: bool) -> bool | None:
 
 
 class Budget(Generic[Request]):
-    """Decides which requests are made. Places are named by the caller, the narrowest one first."""
+    """Decides which requests are made. The caller names the places, the narrowest one first."""
 
     def __init__(self) -> None:
-        # How many of the last pages brought nothing new.
+        # For each place, how many pages in a row brought nothing new.
         self._barren: dict[str, int] = {}
         self._ended: dict[str, EndedPlace[Request]] = {}
         self._met: dict[int, None] = {}
         self._number_skipped = 0
 
     def step(self, names: Sequence[str], request: Request) -> Step:
-        """Decide what is done with a request for a page at these places. A skipped one is kept."""
+        """Decide what to do with a request for a page at these places. If skipped, it is kept."""
         place = self._ended_one(names)
         if place is None:
             return Step.MADE
@@ -89,9 +89,9 @@ class Budget(Generic[Request]):
         return Step.SKIPPED
 
     def note_barren(self, name: str, most: int) -> bool:
-        """Note a page of a place that brought nothing new.
+        """Note that a page of a place brought nothing new.
 
-        Return whether the place ends with it, because it is the last of so many in a row.
+        Return whether the place ends because this was the last of `most` such pages in a row.
         """
         if name in self._ended:
             return False
@@ -103,9 +103,9 @@ class Budget(Generic[Request]):
         return False
 
     def note_new(self, name: str) -> list[Request] | None:
-        """Note that a place has brought something new.
+        """Note that a place brought something new, so it resumes if it had ended.
 
-        Return what was skipped there, if it had ended; it goes on. None if it had not.
+        Return the requests that were skipped there, or None if the place had not ended.
         """
         self._barren.pop(name, None)
         place = self._ended.pop(name, None)
@@ -115,10 +115,11 @@ class Budget(Generic[Request]):
         return place.skipped
 
     def note_known(self, url: str, names: Iterable[str]) -> None:
-        """Note that a page is as an earlier crawl has delivered it, so that these places go on.
+        """Note that a page is unchanged since an earlier crawl, which counts as something new.
 
-        Places that have ended stay so: an earlier crawl may have kept pages of a trap. A page that
-        this crawl has met says nothing, because all pages of a trap may lead to it.
+        Places that have ended stay that way, because an earlier crawl may have kept pages of a
+        trap. A page that this crawl has already seen doesn't count, because all pages of a trap may
+        link to it.
         """
         if not self._meet(url):
             return
@@ -126,22 +127,22 @@ class Budget(Generic[Request]):
             self._barren.pop(name, None)
 
     def note_met(self, url: str) -> None:
-        """Note that the crawl has met a page."""
+        """Note that the crawl has seen a page."""
         self._meet(url)
 
     def _meet(self, url: str) -> bool:
-        """Return whether a page is met for the first time, as far as is known."""
+        """Note a page, and return whether it is new among the last pages of the crawl."""
         page = hash(url)
         is_first = page not in self._met
         put_last(self._met, page, None, _MOST_MET)
         return is_first
 
     def take_over(self, name: str, request: Request) -> None:
-        """Take over a request that was skipped before the crawl was paused."""
+        """Add a request that was skipped before the crawl was paused."""
         self._skip(self._ended.setdefault(name, EndedPlace()), request)
 
     def _ended_one(self, names: Sequence[str]) -> EndedPlace[Request] | None:
-        """Return the first of these places that has ended."""
+        """Return the first of these places that has ended, or None."""
         for name in names:
             place = self._ended.get(name)
             if place is not None:
@@ -149,7 +150,7 @@ class Budget(Generic[Request]):
         return None
 
     def all_skipped(self) -> list[Request]:
-        """Return what was skipped at all places that have ended."""
+        """Return the skipped requests of all places that have ended."""
         return [request for place in self._ended.values() for request in place.skipped]
 
     def _skip(self, place: EndedPlace[Request], request: Request) -> None:

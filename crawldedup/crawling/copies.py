@@ -1,4 +1,4 @@
-"""Rank the copies of one content, so that a better copy can replace a worse one."""
+"""Rank the copies of one content, so a better copy can replace a worse one."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -13,15 +13,16 @@ from crawldedup.urls import canonical_url, claimed_url, is_same_page
 
 
 class Copies:
-    """Ranks the copies of one content: a better one is delivered although a worse one was, and
-    replaces that.
+    """Ranks the copies of one content. A better copy that comes later replaces a worse one.
 
     A second delivery has its price, so ranks are coarse. A good copy is on a trusted site that the
-    crawl started on, its URL names no session, no campaign and no view, and it names no other page
-    as its original. If it has a query, it is that of a script, or the page names itself with it.
-    All other copies are poor, and replace nothing. So no content is delivered more than twice, and
-    once more for each of the user's `patterns`, which come first. Of no patterns (an empty list)
-    pages have no ranks. A page can lower its own rank alone, by naming another as its original.
+    crawl started on, its URL names no session, no campaign and no view, and the page doesn't name
+    another one as its original. If the URL has a query, it is that of a script, or the canonical
+    link of the page has the same query. All other copies are poor and replace nothing.
+
+    So each content is delivered at most twice, and once more for each of the user's `patterns`,
+    which rank above all others. With an empty list of patterns, pages have no ranks. A page can
+    only lower its own rank, by naming another page as its original.
     """
 
     def __init__(
@@ -33,12 +34,13 @@ class Copies:
         self._own_sites: set[str] = set()
 
     def start_at(self, *urls: str) -> None:
-        self._own_sites.update(filter(None, map(site_of, urls)))
+        self._own_sites.update(site_of(url) for url in urls)
+        self._own_sites.discard("")
 
     def rank(self, url: str) -> int | None:
-        """Return the rank by URL; one worse if the page names another as its original.
+        """Return the rank of a URL (lower is better), or None if pages have no ranks.
 
-        None: pages have no ranks.
+        `with_claim` makes it worse by one if the page names another one as its original.
         """
         if self._is_off:
             return None
@@ -55,9 +57,9 @@ class Copies:
     def preparer(
         self, url: str, headers: Iterable[str] = (), *, is_lenient: bool = True
     ) -> Callable[[Page, ReadPage], Page]:
-        """Return a function that completes the page of this URL once it is read.
+        """Return a function that completes the page of this URL after it was read.
 
-        It gives the page its rank and the original that it names: see `with_claim`.
+        It adds the page's rank and the original that it names: see `with_claim`.
         """
         return partial(with_claim, rank=self.rank(url), headers=headers, is_lenient=is_lenient)
 
@@ -70,12 +72,16 @@ def with_claim(
     headers: Iterable[str] = (),
     is_lenient: bool = True,
 ) -> Page:
-    """Return a page with its rank, and with the original that it names where `is_lenient`.
+    """Return a page with its rank and, if `is_lenient`, the original that it names.
 
-    `headers` are Link headers.
-
-    `rank` is that of its URL. An even one is one worse for a page that names another as its
-    original, or whose query only a canonical link could tell to matter, and that has none.
+    Args:
+        page: The page.
+        read: Its content.
+        rank: The rank of its URL. If even, it gets worse by one in two cases: the page names
+            another one as its original, or only a canonical link could show that its query matters,
+            and it has none.
+        headers: The Link headers of the response.
+        is_lenient: Whether the original lowers the similarity that a duplicate needs.
     """
     may_be_poor = rank is not None and rank % 2 == 0
     claimed = claimed_url(page.url, read.links, headers)

@@ -1,4 +1,4 @@
-"""Recognize pages that differ in little but a date, such as the empty months of a calendar."""
+"""Recognize pages that hardly differ except in a date, such as the empty months of a calendar."""
 
 from typing import Final
 
@@ -9,13 +9,13 @@ from crawldedup.recent import put_last
 from crawldedup.search.decision import estimate_similarity
 
 _ALIKE: Final = 0.5
-"""Pages of a few words are less alike if they repeat an address or a date."""
+"""The least similarity. It is low because a date or address weighs a lot on a short page."""
 
 _MOST_NAMES: Final = 1_000
 
 
 def are_alike(one: Fingerprint, other: Fingerprint) -> bool:
-    """Return whether two pages share most of their words. Pages with too few words do not."""
+    """Return whether two pages share most of their words. It is False for pages with few words."""
     if one.digest == other.digest:
         return True
     if one.thin or other.thin or one.key_id != other.key_id:
@@ -24,15 +24,16 @@ def are_alike(one: Fingerprint, other: Fingerprint) -> bool:
 
 
 class DatedPages:
-    """Knows the first page of each name, but for the date in it."""
+    """Remembers the first page with each name, where dates in names don't count."""
 
     def __init__(self) -> None:
         self._first: dict[str, Fingerprint] = {}
 
     def repeats(self, url: str, read: ReadPage) -> bool:
-        """Return whether a page says what an earlier one says, but for the date.
+        """Return whether a page has the same content as an earlier one except for the date.
 
-        The minutes of two meetings do not. Of pages with too few words, the names decide.
+        This is not so for the minutes of two meetings. If both pages have too few words to compare,
+        equal names are enough.
         """
         name = dated_name(url, read.marks)
         if name is None:

@@ -1,4 +1,4 @@
-"""The options of a crawl, beside those of an index."""
+"""The options of a crawl, in addition to those of an index."""
 
 import re
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from crawldedup.scope import site_of
 
 
 def check_item_fields(name: str, value: Any) -> tuple[str, ...]:
-    """Return the names of the fields that a setting gives. Raises ConfigurationError."""
+    """Return the names of fields in the value of a setting. Raises ConfigurationError."""
     fields = value.split(",") if isinstance(value, str) and "[" not in value else value
-    # No sets: the order of the fields is the order of the text.
+    # No sets, because the order of the fields is the order of the text.
     is_list = isinstance(fields, list | tuple) and bool(fields)
     if not is_list or not all(isinstance(field, str) and field.strip() for field in fields):
         raise checks.refused(
@@ -28,8 +28,9 @@ def check_item_fields(name: str, value: Any) -> tuple[str, ...]:
 
 
 def check_sites(name: str, value: Any) -> frozenset[str]:
-    """Check for sites in a list, or in a text with commas between them; return their registered
-    domains.
+    """Return the registered domains of sites, given as a list or separated by commas.
+
+    Raises ConfigurationError.
     """
     names = filter(str.strip, value.split(",")) if isinstance(value, str) else value
     try:
@@ -44,11 +45,11 @@ def check_sites(name: str, value: Any) -> frozenset[str]:
 
 
 OWN_TEXT: Final = "own"
-"""The value of `text` that leaves out what a site repeats."""
+"""The value of `text` that leaves out lines that a site repeats."""
 
 
 def _check_text(name: str, value: object) -> bool | str:
-    """Return whether texts are wanted, or `OWN_TEXT`. Raises ConfigurationError."""
+    """Return True or False, or `OWN_TEXT`. Raises ConfigurationError for anything else."""
     if value == OWN_TEXT:
         return OWN_TEXT
     try:
@@ -78,18 +79,18 @@ def _word(default: str, allowed: str, help: str, owner: str = "crawl") -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlOptions(Options):
-    """The options of a crawl beside those of its index.
+    """The options of a crawl, in addition to those of its index.
 
-    Those of owner "request" stand in ``meta["crawldedup"]`` only.
+    Options whose owner is "request" can only be set in ``meta["crawldedup"]``.
 
-    `namespace` is "default" and not the project's BOT_NAME: the library, the command line and
-    Scrapy look at the same index, and renaming a project does not lose it.
+    `namespace` is "default", not the project's BOT_NAME, so the library, the command line and
+    Scrapy use the same index, and renaming a project doesn't lose it.
     """
 
     reloads: int = _option(
         0,
         checks.whole(0, 5),
-        "The number of pages of each host that are loaded twice, to learn which lines and marks "
+        "The number of pages of each host that are loaded twice to learn which lines and marks "
         "change with every load.",
     )
     enabled: bool = _option(True, checks.flag, "With False, crawldedup is switched off.")
@@ -193,7 +194,7 @@ class CrawlOptions(Options):
         int,
     )
     page_seconds: int = _option(
-        30, checks.whole(1), "The number of seconds after which reading a page is given up."
+        30, checks.whole(1), "The number of seconds after which crawldedup gives up reading a page."
     )
     journal: str | bool = _option(
         "crawldedup",
@@ -226,7 +227,8 @@ class CrawlOptions(Options):
 
     @property
     def similarity_of_revisits(self) -> float | None:
-        """The least similarity of an unchanged revisit; None asks for equal texts, as where
-        revisits are kept.
+        """The least similarity of an unchanged revisit.
+
+        With None, texts have to be equal. This is always so if revisits are kept.
         """
         return self.revisit_similarity if self.revisit == "drop" else None

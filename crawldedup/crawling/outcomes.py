@@ -1,4 +1,4 @@
-"""Decide what happens to a page, from its verdict and its options: a pure table."""
+"""Decide what happens to a page. The decision depends only on its verdict and its options."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,10 +28,10 @@ _DONE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happens to a page. The middleware carries it out, and stats, journal and log record it.
+    """What happens to a page. The middleware carries it out; stats, journal and log record it.
 
-    It is `refused` as an unwanted copy, for too few new words, or as `unchanged`. `flags` are for
-    `response.flags`.
+    A page is `refused` if it is an unwanted copy, has too few new words, or is `unchanged`. `flags`
+    are added to `response.flags`.
     """
 
     fate: Fate
@@ -41,7 +41,7 @@ class Outcome:
 
     @property
     def done(self) -> str:
-        """The words for it in the log."""
+        """The outcome in the words of the log."""
         return _DONE.get(self.fate, "delivers") if self.refused else "delivers"
 
 
@@ -50,10 +50,10 @@ def decide(
 ) -> Outcome:
     """Return what happens to a page with this verdict.
 
-    It was `seen` if this crawl has let it pass before. It `is_repeat` if this crawl has delivered
+    It was `seen` if it passed in this crawl before. It `is_repeat` if this crawl already delivered
     it, and it wasn't requested again on purpose.
     """
-    # What a crawler remembered before it died was not delivered.
+    # Pages that a crawler remembered before it died may not have been delivered.
     is_news = verdict.changed or verdict.abandoned
     is_known = is_repeat or (policy.revisit == "drop" and not seen)
     unchanged = verdict.kind is Kind.REVISIT and is_known and not is_news
@@ -62,7 +62,7 @@ def decide(
     if policy.action == "mark":
         fate = Fate.MARKED if verdict.is_duplicate or unchanged else Fate.DELIVERED
     elif refused:
-        # What a start page leads to may depend on what came in between, such as a login.
+        # The links of a start page may depend on what happened in between, such as a login.
         is_dropped = policy.action == "drop" and not (is_repeat and unchanged)
         fate = Fate.DROPPED if is_dropped else Fate.ITEMS_DROPPED
     flags = []
@@ -81,8 +81,9 @@ def _mark_of(verdict: Verdict, *, unchanged: bool) -> str:
 
 
 def _is_surplus(verdict: Verdict, policy: CrawlOptions) -> bool:
-    """Return True for a copy beyond `keep_per_cluster` of a page that may own its text, and for too
-    few new words.
+    """Return whether a page is an unwanted copy, or has too few new words.
+
+    A copy is unwanted if it exceeds `keep_per_cluster` and its original may own the text.
     """
     if verdict.is_duplicate:
         is_wanted = verdict.replaces or verdict.copies < policy.keep_per_cluster
@@ -97,12 +98,12 @@ def _is_surplus(verdict: Verdict, policy: CrawlOptions) -> bool:
 
 def _may_own(original: str, verdict: Verdict, policy: CrawlOptions) -> bool:
     site = site_of(original)
-    # What has no URL is on no site.
+    # Items without a URL are not on any site.
     return policy.trusted_sites is None or (
         bool(site) and site in {*policy.trusted_sites, site_of(verdict.url)}
     )
 
 
 def key_of(page: Page) -> int:
-    """Return the number with which a crawl remembers a page that it has let pass."""
+    """Return the number by which a crawl remembers a page that passed."""
     return page_key(page.scope_key or "", page.url, page.identity)

@@ -1,8 +1,8 @@
-"""Leave out of the texts of pages what their site repeats on nearly all of them.
+"""Remove the lines from texts that a site repeats on nearly all pages.
 
-A line is boilerplate once it was met on five pages of different names, and on three quarters of the
-last pages of a folder or of a host. A rarer line may say something of its page, such as "Sold out".
-Only what a crawl delivers is shortened: what is compared stays as it is.
+A line is boilerplate if it was found on five pages with different names, and on three quarters of
+the last pages of a folder or a host. A rarer line may say something about its page, such as "Sold
+out". This only shortens the texts that a crawl delivers, not the texts that are compared.
 """
 
 from dataclasses import dataclass, field
@@ -14,24 +14,24 @@ from crawldedup.verdict import MainText
 
 _LEAST_PAGES: Final = 5
 _LEAST_SHARE: Final = 0.75
-# A page may live from what its site repeats, such as a color of a lamp from the lamp's description.
+# A page may need the lines that its site repeats: a lamp in one color needs the lamp's description.
 _LEAST_LEFT: Final = 1 / 3
 _MOST_FOLDERS: Final = 200
 _MOST_LINES: Final = 2_000  # of a folder
 _MOST_LINES_OF_PAGE: Final = 500
-# After so many pages all counts are halved, so that a site may change.
+# After this many pages, all counts are halved, so the site may change.
 _WINDOW: Final = 200
 
 
 @dataclass(slots=True)
 class _Line:
     pages: int = 0
-    names: set[int] = field(default_factory=set)  # hashes of some names of these pages
+    names: set[int] = field(default_factory=set)  # hashes of the names of some of these pages
 
 
 @dataclass(slots=True)
 class _Folder:
-    """The lines of the pages in a folder, by their hashes; those that were met last come last."""
+    """The lines of the pages in a folder, by their hashes, most recent last."""
 
     pages: int = 0
     lines: dict[int, _Line] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class _Folder:
                 line.pages //= 2
 
     def repeats(self, hashed: int) -> bool:
-        """Return whether nearly all pages of the folder have a line."""
+        """Return whether nearly all pages of the folder have the line with this hash."""
         line = self.lines.get(hashed)
         if line is None or len(line.names) < _LEAST_PAGES:
             return False
@@ -61,23 +61,23 @@ class _Folder:
 
 
 class RepeatedLines:
-    """Knows the lines that sites repeat, and what is left of a text without them.
+    """Keeps track of the lines that sites repeat, and removes them from texts.
 
-    Where the pages of many users stand side by side, nothing is left out, because nobody may have
-    lines of others left out.
+    On hosts with the pages of many users, nothing is removed, because no user may cause lines of
+    another one to be removed.
     """
 
     def __init__(self) -> None:
         self._folders: dict[tuple[str, ...], _Folder] = {}
 
     def own_text(self, url: str, main: MainText, *, is_copy: bool) -> str:
-        """Return the text of a page without what its site repeats.
+        """Return the text of a page without the lines that its site repeats.
 
         Args:
             url: The URL of the page.
             main: Its main text and its name.
-            is_copy: Whether the page is a copy of another one. The lines of an article with ten
-                addresses are not repeated by its site.
+            is_copy: Whether the page is a copy of another one. Copies aren't counted, because an
+                article with ten addresses is not boilerplate.
         """
         place = folder_of(url)
         if place.is_shared and not place.owner:
@@ -98,7 +98,7 @@ class RepeatedLines:
         return "\n".join(left) if len(left) < len(lines) and is_enough else main.text
 
     def _folders_of(self, place: Folder) -> list[_Folder]:
-        """Return what is known of the folder of a page, and of all that its owner has there."""
+        """Return the lines of a page's folder, and those of everything that its owner has there."""
         folders = []
         for name in ((place.host, place.owner), (place.host, place.owner, place.form)):
             folder = self._folders.get(name, _Folder())

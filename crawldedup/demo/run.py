@@ -35,7 +35,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     "TELNETCONSOLE_ENABLED": False,
     # The calendar is endless, and a year of it is enough to see what happens.
     "DEPTH_LIMIT": 12,
-    # Breadth first, so that an article usually comes before its copies.
+    # Breadth first, so an article usually comes before its copies.
     "DEPTH_PRIORITY": 1,
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     # The demo shows which pages are recognized, in the order of the crawl.
@@ -48,13 +48,12 @@ DEFAULT_REPORT: Final = Path("crawldedup-demo.html")
 
 
 class CrawlError(CrawlDedupError):
-    """Raised when the crawl's process failed; the message ends with its log."""
+    """Raised if the process of the crawl failed; the message ends with its log."""
 
 
 @dataclass(slots=True)
 class Score:
-    """The result of a crawl compared with the manifest of its site, which says what is a copy of
-    what.
+    """The result of a crawl compared with the manifest of its site, which lists all copies.
 
     `right` counts pages that were dropped for a page with the same content, and `wrong` lists pages
     that were dropped for a page with different content. `missed` are copies that were kept. `kept`
@@ -80,7 +79,7 @@ def run(given: Namespace, output: Output) -> None:
     if path is None and can_report and not output.as_json:
         path = DEFAULT_REPORT
     if path is not None:
-        # Here, so that `--help` does not wait for DuckDB.
+        # Imported here so that `--help` does not have to wait for DuckDB.
         from crawldedup.report.render import check_path
 
         check_path("--output", path)
@@ -117,8 +116,8 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
     Raises CrawlError.
     """
     store = f"sqlite:///{folder.absolute()}/index.sqlite"
-    # The index has no key, so that all runs make the same estimates. Passing a session avoids the
-    # warning that a new index begins.
+    # The index has no key, so all runs make the same estimates. Passing a session avoids the
+    # warning about a new index.
     with closing(Deduplicator(store, key=0)) as dedup:
         dedup.open(NO_SESSION)
     settings = {**_SETTINGS, "CRAWLDEDUP_STORE": store, "CRAWLDEDUP_JOURNAL": folder / "journal"}
@@ -141,7 +140,7 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
                 f"start={base_url}/",
                 *options,
             ],
-            # Keeps out a Scrapy project in the current folder.
+            # Ignores a Scrapy project in the current folder.
             cwd=folder,
             env={
                 name: value

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 HTML: Final = "text/html; charset=utf-8"
 
-# A visitor's calendar has no last page, and neither has this one within reach.
+# Like other calendars, this one has practically no last page.
 _MONTH: Final = re.compile(r"/calendar/([12]\d{3})-(0[1-9]|1[0-2])/")
 
 
@@ -71,8 +71,8 @@ def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Headers and body leave in one packet; in two, each answer may wait 40 ms for an
-        # acknowledgement.
+        # Headers and body are sent in one packet. With two, each response might wait 40 ms for
+        # an acknowledgment.
         wbufsize = -1
 
         def do_GET(self) -> None:
@@ -88,7 +88,7 @@ def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
             """Log nothing: the crawl reports on its pages itself."""
 
     with LocalServer(("127.0.0.1", port), Handler) as server:
-        # A short poll interval lets the server stop in no noticeable time.
+        # With a short poll interval, the server stops without a noticeable delay.
         threading.Thread(
             target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True
         ).start()
@@ -100,12 +100,11 @@ def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class SitePage:
-    """A page: the server's answer to a path, its entry in the manifest, and what it says, a
-    paragraph a line.
+    """A page: the server's response for a path, its entry in the manifest, and its text.
 
-    Pages of one `cluster` say the same; it is empty for redirects, errors and files. Pages with
-    `judged` False have so few words, or such a broken encoding, that it's right either to keep or
-    to drop them.
+    The text has one paragraph per line. Pages of one `cluster` have the same content; it is empty
+    for redirects, errors and files. If `judged` is False, a page has so few words, or such a broken
+    encoding, that both keeping and dropping it is right.
     """
 
     path: str
@@ -119,8 +118,9 @@ class SitePage:
 
 
 class DemoSite:
-    """Answers requests for the demo site, which is the same on every run; `pages` holds them by
-    path and query.
+    """Answers requests for the demo site, which is the same on every run.
+
+    `pages` maps paths with queries to pages.
     """
 
     def __init__(self) -> None:
@@ -159,15 +159,16 @@ class DemoSite:
 
 @cache
 def all_pages() -> dict[str, SitePage]:
-    """Return every page of the site by path and query, without the endless calendar. The articles
-    come first.
+    """Return every page of the site by path and query, without the endless calendar.
+
+    The articles come first.
     """
     pages, texts = dict[str, SitePage](), dict[str, str]()
     for line in Path(__file__).with_name("site.jsonl").read_text("utf-8").strip().split("\n"):
         row: dict[str, Any] = json.loads(line)
         body = row.pop("body").encode(row.pop("encoding", "utf-8"))
         reply = Reply(body, row.pop("type", HTML), row.pop("status", 200), row.pop("headers", None))
-        # Copies that say the very same have it once in the file.
+        # The file contains the text of identical copies only once.
         row["text"] = row.get("text") or texts.get(row.get("cluster", ""), "")
         page = pages[row["path"]] = SitePage(reply=reply, **row)
         texts.setdefault(page.cluster, page.text)

@@ -4,6 +4,6 @@ fingerprint.
 `anchors` finds paragraphs that are on other pages.
 """
 
-# A page with fewer words is `thin`: it has too few shingles, and sites that work by script serve
-# the same few words.
+# A page with fewer words is `thin`: it has too few shingles, and sites that need scripts serve the
+# same few words on every page.
 MIN_WORDS = 20

@@ -23,9 +23,7 @@ PARAGRAPH_WORDS: Final = 80
 """The minimum number of words in a paragraph, which have about five anchors: enough to judge it."""
 
 MOST_PARAGRAPHS: Final = 200
-"""The maximum number of paragraphs of a page, so that no page costs more than a few thousand
-anchors.
-"""
+"""The maximum number of paragraphs of a page, so no page has more than a few thousand anchors."""
 
 MOST_WORDS: Final = 3 * PARAGRAPH_WORDS * MOST_PARAGRAPHS
 """The maximum number of words of a page that are examined."""
@@ -75,7 +73,7 @@ def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
 
 
 def _anchors_of(text: str, key: Key) -> tuple[NDArray[np.intp], list[int]]:
-    """Return at which word each anchor of a text starts, and the anchors."""
+    """Return the word at which each anchor of a text starts, and the anchors."""
     hashes = word_hashes(text, key)[:MOST_WORDS]
     width = 1
     for factor in (FIRST_FACTOR, PAIR_FACTOR, TRIPLE_FACTOR):  # of 2 words in a row, of 4, of 8
@@ -112,7 +110,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
         words = int(counts[number])
         parts = words // PARAGRAPH_WORDS or 1
         for part in range(parts):
-            # Words are counted exactly, but letters are cut only about where the words are.
+            # Words are counted exactly, but letters are only cut near the words.
             begin, end = len(line) * part // parts, len(line) * (part + 1) // parts
             words_before, words_after = words * part // parts, words * (part + 1) // parts
             yield _Piece(line[begin:end], words_after - words_before)

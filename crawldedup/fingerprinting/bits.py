@@ -1,11 +1,11 @@
-"""Words to fingerprint: 64 search bits and 256 verify bits, each with its weights (Charikar 2002).
+"""Turn words into a fingerprint: 64 search bits and 256 verify bits with weights (Charikar 2002).
 
-Every feature is hashed to a vector of +-1; W is the sum of (feature weight x vector), a bit is the
-sign of its W, and w = W / norm(feature weights) is about N(0, 1). Classic code throws w away. But a
+Every feature is hashed to a vector of +-1. W is the sum of (feature weight x vector), a bit is the
+sign of its W, and w = W / norm(feature weights) is about N(0, 1). Classic code discards w. But a
 bit with a small abs(w) is likely to flip in a near duplicate (Sood & Loguinov 2011), so the query
 page keeps it.
 
-There are two kinds of features, because finding and deciding want opposite things.
+There are two kinds of features, because finding and deciding have opposite requirements.
 
 - search bits: words and word pairs with weights that grow with the term frequency. They tolerate
   edits, so few probes find a near duplicate; the pairs keep a template shared by many pages from
@@ -13,11 +13,11 @@ There are two kinds of features, because finding and deciding want opposite thin
 - verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold
   means. Texts of few words in many orders have longer shingles as well: see `shingles`.
 
-Words count twice as much as pairs: an edit changes one word, but two pairs. Each weighs (term
-frequency)^0.75, in eighths: between tf, which a few words dominate, and 1 + log tf. An edit changes
-the weight of a frequent feature less, so bits that listen to such are steadier; with too much of
-that, pages of one language or one template become alike. Weights are whole numbers: sums are exact,
-so every machine makes the same bits.
+Words count twice as much as pairs, because an edit changes one word, but two pairs. The weight is
+(term frequency)^0.75 in eighths, which is between tf, where a few words dominate, and 1 + log tf.
+An edit changes the weight of a frequent feature less, so bits that depend on frequent features are
+steadier. But with too much of that, pages of one language or one template become alike. Weights are
+whole numbers, so sums are exact, and every machine makes the same bits.
 """
 
 from collections.abc import Sequence
@@ -52,12 +52,12 @@ from crawldedup.marks.values import ShownMarks
 from crawldedup.urls import NO_LINKS, HeadLinks
 
 Floats = NDArray[np.float32]
-# Names what decides the weights; part of an index's profile.
+# The version of the weights, which is part of an index's profile.
 SEARCH_FEATURES: Final = "words+pairs.damped-tf"
 _DAMPED: Final[Floats] = np.rint(8 * np.arange(4097) ** 0.75).astype(np.float32)
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
-# Names everything that decides the bits.
+# The version of everything that affects the bits.
 PROFILE: Final = (
     f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/3"
 )
@@ -67,13 +67,13 @@ _VERIFY_FACTORS: Final = np.array(
     np.uint64,
 )
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
-_ROWS_A_LANE: Final = 255  # A byte counts to that.
+_ROWS_A_LANE: Final = 255  # the highest count in a byte
 _LANES_A_BLOCK: Final = 4
-# It bounds the temporary arrays, and keeps sums of weights exact in float32.
+# This limits the temporary arrays, and keeps sums of weights exact in float32.
 _ROWS_A_BLOCK: Final = 1024
-_TEXTS_A_PASS: Final = 8  # Arrays of more leave the processor's cache.
+_TEXTS_A_PASS: Final = 8  # the arrays of more texts don't fit into the processor's cache
 _LETTERS_A_PASS: Final = 40_000
-_MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
+_MOST_WEIGHT: Final = 1e6  # weights are at most the root of the number of features
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,29 +84,29 @@ class Fingerprint:
     compare `digest`.
     """
 
-    search: int  #: 64 bits that the search goes by. Bit j is bit 63 - j of the integer.
+    search: int  #: The 64 bits that are used to search. Bit j is bit 63 - j of the integer.
     #: Their weights, float32 of shape (64,). Bits with small weights often flip.
     search_weights: Floats = field(repr=False)
-    #: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left.
+    #: The 256 bits that are used to decide, as 32 bytes. Bit j is the j-th bit from the left.
     verify: bytes
     #: The weights of the verify bits, float32 of shape (256,).
     verify_weights: Floats = field(repr=False)
-    #: A 64-bit hash of the text, of a short one without the moment of rendering: equal for exact
-    #: copies.
+    #: A 64-bit hash of the text, which is equal for exact copies. For a short text, the time of
+    #: rendering is left out.
     digest: int
     words: int  #: The number of words.
     #: True for a page with too few words. Its weights are zero, and its bits come from digests.
     thin: bool
-    #: The marks of the content, which tell it from siblings: see `crawldedup.marks.packing`.
+    #: The marks that tell the content apart from siblings: see `crawldedup.marks.packing`.
     marks: bytes = field(default=b"", repr=False)
     #: The canonical links of the page. With its URL, they say which page it claims to be.
     links: HeadLinks = field(default=NO_LINKS, repr=False)
-    key_id: int = 0  #: The `Key.id` of the key that the fingerprint was made with; 0 for none.
-    #: The text to keep, compressed, with the option `keep_texts`.
+    key_id: int = 0  #: The `Key.id` of the key that the fingerprint was made with, or 0.
+    #: The compressed text to store, with the option `keep_texts`.
     packed_text: bytes = field(default=b"", repr=False)
     #: The paragraphs of the text, with the option `paragraphs`.
     paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
-    #: The fingerprint of the page with its volatile lines; None if none were left out.
+    #: The fingerprint of the page with its volatile lines, or None if none were left out.
     full: "Fingerprint | None" = None
 
 
@@ -118,7 +118,7 @@ class Source:
     """The main text."""
 
     marks: ShownMarks | None = None
-    """The marks that identify the content of the page; None for a text without a name."""
+    """The marks that identify the content of the page, or None for a text without a name."""
 
     links: HeadLinks = NO_LINKS
     """The canonical links in the head of the page."""
@@ -127,12 +127,10 @@ class Source:
     """For a page with too few words: all the text that its exact copies have in common."""
 
     full: "Source | None" = None
-    """The same page with its volatile lines; None if none were left out."""
+    """The same page with its volatile lines, or None if none were left out."""
 
     core: str | None = None
-    """For a page with too few words: the text that stays the same between two visits if the page
-    doesn't change.
-    """
+    """For a page with too few words: the text that is the same on each visit if nothing changes."""
 
 
 def fingerprint(
@@ -142,14 +140,15 @@ def fingerprint(
     identity: str | None = None,
     key: Key = NO_KEY,
 ) -> Fingerprint:
-    """Make the fingerprint of a text without an index. `Deduplicator.fingerprint` reads HTML, and
-    applies its options and key.
+    """Make the fingerprint of a text without an index.
+
+    `Deduplicator.fingerprint` also reads HTML, and applies the options and the key of its index.
 
     Args:
         text: The main text of the page.
-        min_words: A text with fewer words is thin; at least 1.
-        identity: The text that an exact copy of a thin page must share: give the whole page if
-            `text` is part of it.
+        min_words: A text with fewer words is thin. At least 1.
+        identity: The text that exact copies of a thin page have in common. Give the whole page if
+            `text` is only a part of it.
         key: The key of the index, `Deduplicator.key`; by default none.
 
     Example:
@@ -249,12 +248,10 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:
-    """Return a 64-bit hash of a text, character by character except for white space and invisible
-    characters.
-    """
+    """Return a 64-bit hash of a text, where whitespace and invisible characters don't count."""
     line = without_ignored(text.replace("\n", " "))
-    # All white space but the blank is unprintable, and most texts have none; splitting takes longer
-    # than to look.
+    # All whitespace except spaces is unprintable, and most texts have none. Splitting takes longer
+    # than checking this.
     is_single_spaced = line.isprintable() and "  " not in line and line == line.strip()
     return key.number(
         (line if is_single_spaced else " ".join(line.split())).encode("utf-8", "replace"), "text"
@@ -276,7 +273,7 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
     pairs = pair_hashes(hashes)
     shingles = shingle_hashes(hashes, pairs)
     pairs = mix(pairs)
-    # Of each page, its words and its pairs; and its shingles. What reaches into the next page is
+    # The words and pairs of each page, and its shingles. Those that reach into the next page are
     # left out.
     features, triples, texts, end = [], [], [], 0
     for count in words:
@@ -290,9 +287,7 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
 
 
 def _search_weights(features: list[Hashes]) -> Floats:
-    """Return normalized weights of the search bits, shape (pages, 64), from words and pairs of each
-    page.
-    """
+    """Return the normalized weights of search bits, shape (pages, 64), from words and pairs."""
     distinct, frequencies, starts = _runs(features)
     weights = _DAMPED.take(frequencies, mode="clip")
     for start, end in zip(starts[::2], starts[1::2], strict=False):
@@ -312,8 +307,9 @@ def _search_weights(features: list[Hashes]) -> Floats:
 
 
 def _verify_weights(shingles: list[Hashes], texts: list[Hashes]) -> Floats:
-    """Return normalized weights of the verify bits, shape (pages, 256), over the set of shingles of
-    each page, whose words are in `texts`.
+    """Return the normalized weights of verify bits, shape (pages, 256), from sets of shingles.
+
+    The words of the shingles are in `texts`.
     """
     distinct, _, starts = _runs(shingles)
     with_longer = list(shingles)
@@ -323,14 +319,15 @@ def _verify_weights(shingles: list[Hashes], texts: list[Hashes]) -> Floats:
     if any(some is not others for some, others in zip(with_longer, shingles, strict=True)):
         distinct, _, starts = _runs(with_longer)
     sizes = np.diff(starts)[:, None]
-    # Sums go up in steps of two, and zero counts as positive: the border lies at minus a half. This
-    # changes no bit, but without it the flips of short pages are predicted badly.
+    # Sums increase in steps of two, and zero counts as positive, so the border is at minus a half.
+    # This doesn't change bits, but without it, the flips of short pages are predicted badly.
     return ((2 * _count_bits(distinct, starts) - sizes + 0.5) / np.sqrt(sizes)).astype(np.float32)
 
 
 def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
-    """Sort the parts; return the distinct values of each, how often each occurs, where parts start,
-    the last ends.
+    """Sort each part, and return its distinct values and how often each occurs.
+
+    The last result has the starts of the parts, and the end of the last one.
     """
     for part in parts:
         part.sort()
@@ -346,8 +343,8 @@ def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
 def _count_bits(hashes: Hashes, starts: Sequence[int]) -> NDArray[np.int64]:
     """Count the hashes of each part whose 256-bit vectors have each bit set, shape (parts, 256).
 
-    Of a hash stretched to four words, eight shifts bring every bit to the bottom of its byte: sums
-    of words count them.
+    A hash is stretched to four words. Eight shifts bring every bit to the bottom of its byte, so
+    sums of words count the bits.
     """
     lanes = [first for start, end in pairwise(starts) for first in range(start, end, _ROWS_A_LANE)]
     counts = []

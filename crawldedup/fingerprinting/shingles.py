@@ -1,9 +1,10 @@
 """Hashes of word pairs and word 3-shingles, and the exact Jaccard similarity of two texts.
 
-A set of shingles forgets where and how often they occur. That is nearly all there is to a grid of 0
-and 1, a table of won and lost, or the chords of a song: three kinds of words make 27 shingles, and
-every page has them all. So where all shingles of a longer one occur elsewhere, too, that joins the
-set, unless it occurs again as well, as in an article that is shown twice.
+A set of shingles doesn't show where and how often they occur. But that is nearly all the content of
+a grid of 0 and 1, a table of wins and losses, or the chords of a song: three different words make
+27 shingles, and every page has all of them. So if all shingles inside of a longer shingle also
+occur elsewhere, the longer one is added to the set, unless it occurs twice itself, as in an article
+that is shown twice.
 """
 
 from typing import Final
@@ -19,21 +20,22 @@ PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 FIRST_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
 _LONGER_FACTOR: Final = np.uint64(0x9FB21C651E98DF25)
-# Words of the longer shingles. Two kinds of words make 4,096 shingles of twelve.
+# The words in a longer shingle. Two different words make 4,096 shingles of twelve words.
 _LONGER: Final = (12, 48, 192)
-# A text has longer shingles if it has one for so many of three words. Pages of manuals, which
-# repeat themselves a lot, have fewer.
+# A text gets longer shingles if it has one for each of this many shingles of three words. Pages of
+# manuals, which repeat themselves a lot, have fewer.
 _LEAST_LONGER: Final = 2
 
 
 def pair_hashes(words: Hashes) -> Hashes:
-    """Return one hash for each pair of adjacent words. Mix it before you use its bits."""
+    """Return a hash for each pair of adjacent words. Mix the hashes before using their bits."""
     return words[:-1] * FIRST_FACTOR + words[1:] * PAIR_FACTOR
 
 
 def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
-    """Return one hash for each three adjacent words, from the words and their `pair_hashes`. Mix it
-    like those.
+    """Return a hash for each three adjacent words, from the words and their `pair_hashes`.
+
+    Mix the hashes before using their bits.
     """
     return pairs[:-1] * TRIPLE_FACTOR + words[2:]
 
@@ -43,10 +45,10 @@ def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
 
     Args:
         shingles: All shingles of the text, in order.
-        distinct: How many of them differ.
+        distinct: The number of distinct shingles.
 
-    Returns:
-        Hashes to be mixed like those of the shingles; None if there are too few to matter.
+        rns:
+        Hashes to be mixed like those of the shingles, or None if there are too few to matter.
     """
     repeated = _occur_again(shingles)
     singles_before = np.concatenate([[0], np.cumsum(~repeated)])
@@ -73,9 +75,7 @@ def may_have_longer(shingles: int, distinct: int) -> bool:
 
 
 def set_of_shingles(words: Hashes) -> Hashes:
-    """Return the distinct hashes of the shingles of a text, sorted, with longer ones if they
-    matter.
-    """
+    """Return the sorted distinct hashes of a text's shingles, with longer ones if they matter."""
     shingles = shingle_hashes(words, pair_hashes(words))
     distinct: Hashes = np.unique(shingles)
     if not may_have_longer(len(shingles), len(distinct)):
@@ -106,8 +106,9 @@ def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:
 
 
 def jaccard(text: str, other: str) -> float | None:
-    """Return the exact Jaccard similarity of the word 3-shingles of two texts; None for a text of
-    fewer words.
+    """Return the exact Jaccard similarity of the word 3-shingles of two texts.
+
+    It is None if a text has fewer than three words.
     """
     words = [word_hashes(each) for each in (text, other)]
     if min(map(len, words)) < SHINGLE_WORDS:

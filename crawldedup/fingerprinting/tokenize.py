@@ -1,15 +1,15 @@
-"""Split texts into words, and hash the words. This is done by hand, because `re` and `str` follow
-the Unicode version of each Python.
+"""Split texts into words, and hash the words.
 
-A text is NFKC-normalized and case-folded as of Unicode 14: a frozen table classifies all code
-points. A word is a run of letters, digits and underscores with their marks; in scripts without
-spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar) every letter with its marks is a word.
-Characters that nobody sees, such as joiners, are no part of a text: they are left out first.
+This is done without `re` and `str`, because these depend on the Unicode version of each Python. A
+text is NFKC-normalized and case-folded as of Unicode 14, and a frozen table classifies all code
+points. A word is a run of letters, digits and underscores with their marks. In scripts without
+spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar), every letter with its marks is a word.
+Invisible characters, such as joiners, aren't part of a text, so they are removed first.
 
-The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i + 1) * B^i mod 2^64):
-a sum over a slice of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a
-mixed alphabet). With a key, the values of the letters and the base B are secret, and a secret is
-XORed into the sum.
+The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i + 1) * B^i mod 2^64).
+This is a sum over a slice of the text, so numpy computes all of them at once (Karp & Rabin 1987,
+with a mixed alphabet). With a key, the values of the letters and the base B are secret, and a
+secret is XORed into the sum.
 """
 
 import json
@@ -27,39 +27,39 @@ from crawldedup.key import NO_KEY, Key
 Hashes = NDArray[np.uint64]
 
 # The classes of characters.
-SEPARATOR: Final = 0  # ends a word: white space, punctuation, a symbol, a control
-# Is a part of a word: a letter, digit or underscore, as in the regular expression \w.
+SEPARATOR: Final = 0  # ends a word: whitespace, punctuation, a symbol, a control character
+# Part of a word: a letter, digit or underscore, as in the regular expression \w.
 LETTER: Final = 1
-# Is a word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...).
+# A word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...).
 SOLO: Final = 2
 MARK: Final = 3  # belongs to the letter before it: a combining mark
-# Is not assigned in Unicode 14, and blanked out, since newer Pythons might normalize it.
+# Not assigned in Unicode 14, and blanked out because newer Pythons might normalize it.
 UNKNOWN: Final = 4
-# Is invisible and left out: Default_Ignorable_Code_Point, which NFKC_Casefold leaves out as well.
+# Invisible and left out: Default_Ignorable_Code_Point, which NFKC_Casefold leaves out as well.
 IGNORED: Final = 5
 
 DATA_FILE: Final = "unicode14.json"
-# Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of
-# two and words that are permutations of each other differ in the high bits at least.
+# It is odd, so it has an inverse mod 2^64. It is 3 mod 8, so B - 1 and B^2 - 1 have few factors of
+# two, and words that are permutations of each other differ at least in the high bits.
 _BASE: Final = 0x9E3779B97F4A7C13
 _BLOCK: Final = 1 << 16
 _PLANE: Final = 1 << 16
 _SHIFT: Final = np.uint64(32)
 _FACTOR: Final = np.uint64(0xD6E8FEB86659FD93)
-# Stands for characters that are not normalized and folded to one letter.
+# The class of characters that aren't normalized and folded to a single letter.
 _SOFT_HYPHEN: Final = "\xad"
-# Hangul vowels and tails are letters, yet normalization joins them to the letter before.
+# Hangul vowels and tails are letters, but normalization joins them to the letter before.
 _JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
 _SURROGATES: Final = slice(0xD800, 0xE000)
-# No language stacks more accents on a letter.
+# No language stacks more accents on a letter than this.
 _MOST_MARKS: Final = 32
-# Of a text with more of them in a row, every eighth character is one, four times in a row.
+# In a text with more of them in a row, every eighth character is one, four times in a row.
 _EIGHTH: Final = 8
 # Tibetan and halfwidth characters that become nothing but accents.
 _BECOME_MARKS: Final = (0xF73, 0xF75, 0xF81, 0xFF9E, 0xFF9F)
 _PLANES_WITH_MARKS: Final = range(0x20000)
-# The class of a character that a table cannot give: its neighbors matter, or it becomes several
-# characters.
+# The class of a character that isn't in the table, because its neighbors matter, or it becomes
+# several characters.
 _ODD: Final = 3
 
 
@@ -83,10 +83,10 @@ def mix(values: Hashes) -> Hashes:
 
 
 def split_words(text: str, *, fold_case: bool = True) -> list[str]:
-    """Return the words of a text in order, normalized and, by default, case-folded."""
+    """Return the words of a text in order, normalized and by default case-folded."""
     words = _words_in_context(text, fold_case=fold_case)
     codes = np.where(words.separators, ord(" "), words.codes)  # type: ignore[arg-type]
-    # Words of one letter may stand side by side.
+    # Words of one letter may follow each other directly.
     spaced = np.insert(codes, words.starts, ord(" ")).astype("<u4")
     return spaced.tobytes().decode("utf-32-le").split()
 
@@ -103,8 +103,8 @@ def without_ignored(text: str) -> str:
 def without_endless_marks(text: str) -> str:
     """Return a text without the accents beyond the first 32 in a row.
 
-    Unicode normalization takes quadratic time on long runs of what it sorts, even with characters
-    between them that are left out before.
+    Unicode normalization takes quadratic time on long runs of marks, even if there are characters
+    between them that are removed before.
     """
     if text.isascii():
         return text
@@ -119,9 +119,7 @@ def without_endless_marks(text: str) -> str:
 
 @cache
 def _sorted_marks() -> NDArray[np.bool_]:
-    """Return for every code point whether normalization sorts it, leaves it out, or turns it into
-    such characters.
-    """
+    """Return whether normalization sorts or removes each code point, or its replacement."""
     is_sorted: NDArray[np.bool_] = class_table() == IGNORED
     combining = [code for code in _PLANES_WITH_MARKS if unicodedata.combining(chr(code))]
     is_sorted[[*combining, *_BECOME_MARKS]] = True
@@ -129,8 +127,9 @@ def _sorted_marks() -> NDArray[np.bool_]:
 
 
 class _Words(NamedTuple):
-    """A text to be hashed: its code points, where its words start, and its separators if it was
-    normalized for that.
+    """A text to hash: its code points, the starts of its words, and its separators.
+
+    The separators are only there if the text was normalized.
     """
 
     codes: NDArray[np.unsignedinteger]
@@ -154,8 +153,9 @@ def words_of_lines(text: str) -> NDArray[np.intp]:
 
 
 def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
-    """Return one 64-bit hash per word, shape (words,), in order. They are the same on every machine
-    and Python.
+    """Return one 64-bit hash per word in order, shape (words,).
+
+    Hashes are the same on every machine and Python.
     """
     words, secrets = _words(text), _secrets(key)
     if words.separators is None:
@@ -167,20 +167,21 @@ def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
 
 
 def hashes_of_texts(texts: Sequence[str], key: Key = NO_KEY) -> tuple[Hashes, NDArray[np.intp]]:
-    """Return the `word_hashes` of several texts, one after the other, and where each text starts
-    and the last ends.
+    """Return the `word_hashes` of several texts, one after the other.
+
+    The second result has the start of each text, and the end of the last one.
     """
     joined = "\n".join(texts)
     words = _words(joined)
     if words.separators is None and len(words.codes) <= _BLOCK:
         starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
         return word_hashes(joined, key), np.searchsorted(words.starts, starts)
-    # Such texts are normalized, and cut, each for itself.
+    # Such texts are normalized and split separately.
     hashes = [word_hashes(text, key) for text in texts]
     return np.concatenate(hashes), np.cumsum([0, *map(len, hashes)])
 
 
-# A page's words are counted before they are fingerprinted.
+# Cached, because a page's words are counted before they are fingerprinted.
 @lru_cache(maxsize=1)
 def _words(text: str) -> _Words:
     plane_classes, _ = _plane_tables()
@@ -208,7 +209,7 @@ def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
 
 
 def _code_points(text: str) -> NDArray[np.uint32]:
-    # Lone surrogates cannot be encoded; they belong to no word, so a replacement changes nothing.
+    # Lone surrogates can't be encoded. They aren't part of words, so a replacement changes nothing.
     return np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
 
 
@@ -260,8 +261,9 @@ def _values_of(codes: NDArray[np.unsignedinteger], secret: np.uint64) -> Hashes:
 
 
 def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) -> Hashes:
-    """Hash the slices values[starts[i]:starts[i + 1]]; separators have the value 0 and so do not
-    count.
+    """Hash the slices values[starts[i]:starts[i + 1]].
+
+    Separators have the value 0, so they don't count.
     """
     if len(starts) == 0:
         return np.empty(0, np.uint64)
@@ -284,14 +286,13 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
 
 @cache
 def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
-    """Return classes and code points of the basic multilingual plane, whose characters are
-    normalized and folded.
+    """Return classes and normalized, folded code points of the basic multilingual plane.
 
-    A class is SEPARATOR, LETTER or SOLO if that holds beside any character, else _ODD. Separators
-    have the code 0.
+    A class is SEPARATOR, LETTER or SOLO if it doesn't depend on the neighbors, and _ODD otherwise.
+    Separators have the code 0.
     """
     all_classes = class_table()
-    # Their neighbors matter, or they matter for their neighbors.
+    # Characters whose neighbors matter, or that matter for their neighbors.
     joining = all_classes >= MARK
     joining[_JAMO_VOWELS_AND_TAILS] = joining[_SURROGATES] = True
     alone = np.flatnonzero(~joining[:_PLANE])

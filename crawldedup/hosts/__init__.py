@@ -1,10 +1,10 @@
 """What a crawl learns about hosts.
 
-Two answers to one address within minutes, and one page at two addresses, tell what no vocabulary
-can: which numbers change with every load (`lines`), which marks do (`marks`), and which parts of an
-address name views (`views`). `knowledge` gathers this, host by host, and exchanges it with the
-other crawlers of an index.
+Loading one address twice within minutes, and finding one page at two addresses, shows things that
+no fixed vocabulary can know: which numbers change with every load (`lines`), which marks do
+(`marks`), and which parts of an address name views (`views`). `knowledge` gathers this for each
+host, and exchanges it with the other crawlers of an index.
 
-Whoever owns a folder decides what is learned there, and nothing that is learned in a folder of one
-user counts in that of another. Folders are compared as they are written, never by a short hash.
+Only the pages of a folder's owner decide what is learned there: nothing that is learned in the
+folder of one user applies to that of another. Folders are compared in full, never by a short hash.
 """

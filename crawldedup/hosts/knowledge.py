@@ -50,7 +50,7 @@ _MOST_FOLDERS: Final = 64  # of a host
 _MINUTES: Final = 600.0  # in seconds, between two answers
 _MOST_NOTE: Final = 1_000_000
 _MOST_READ: Final = 4 * _MOST_NOTE  # letters of a note; some take four bytes
-_MOST_OF_HOST: Final = 64_000  # bytes of a note, so that no host takes the room of all others
+_MOST_OF_HOST: Final = 64_000  # bytes of a note, so no host takes the room of all others
 _LONGEST_FOLDER: Final = 200  # letters
 # For such a path, a server may answer with a page from another folder.
 _ANOTHERS_FOLDER: Final = re.compile(r"%25|%2e|%2f|%3b|%5c|\\|/\.\.?[/;]", re.I)
@@ -96,9 +96,7 @@ class _Load:
 
     at: float
     numbers: bytes | None
-    """Packed; None once the numbers of the page have served as evidence, which happens only once
-    per page.
-    """
+    """Packed, or None after the numbers were used as evidence, which happens once per page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +176,17 @@ class HostKnowledge:
         """Return the views in which a page was loaded here, as far as they are proved by now."""
         with self._lock:
             met = self._views.get(_name_without_views(address), ())
-            return [
-                views
-                for views in (tuple(sorted(page.views)) for page in met)
-                if views and self._are_certain(replace(address, views=views))
-            ]
+            proved = []
+            for page in met:
+                views = tuple(sorted(page.views))
+                if views and self._are_certain(replace(address, views=views)):
+                    proved.append(views)
+            return proved
 
     def may_be_two(
         self, url: str, original: str | None, text: int, claimed: str | None = None
     ) -> bool:
-        """Return whether only volatile numbers may tell a page from its original.
+        """Return whether a page and its original may differ only in volatile numbers.
 
         See `ChangingTexts.may_be_two`.
         """
@@ -212,7 +211,7 @@ class HostKnowledge:
             if earlier.numbers is None:
                 return  # A page is evidence once.
             before = _UNPACKED.decode(earlier.numbers)
-            # Pages of other headings are not one, whatever their URLs say.
+            # Pages with different headings are not the same page, whatever their URLs say.
             is_evidence = now - earlier.at <= _MINUTES and numbers.get(0) == before.get(0)
             packed = None if is_evidence else _PACKED.encode(numbers)
             self._loads.put(name, _Load(now, packed), len(packed or b""))
@@ -250,7 +249,7 @@ class HostKnowledge:
         address = Address.of(page.url, page.identity)
         if address is None:
             return
-        # What looks like a session or a referrer may name a content, until it is proved.
+        # Until it is proved, what looks like a session or a referrer may name a content.
         is_visit = bool(address.views) and self._are_certain(address)
         views = () if is_visit else address.views
         name = shortened("&".join([address.path, *address.parameters, *map(str, views)]))
@@ -266,7 +265,7 @@ class HostKnowledge:
         if earlier.folder.owner == folder.owner and (
             (earlier.folder.host, earlier.folder.undated) != (folder.host, folder.undated)
         ):
-            # The page has a view on another host or in another folder: it changes in both.
+            # The page has a view on another host or in another folder, so it changes in both.
             self._compare_marks(page_name, earlier.folder, load, earlier)
 
     def _compare_marks(
@@ -314,7 +313,7 @@ class HostKnowledge:
         return all(self._recurs(address, folder, view) for view in address.views)
 
     def _note_value(self, address: Address, folder: Folder, view: View, *, recurs: bool) -> None:
-        """Note at which path a value occurs, or with an empty text, that it recurs."""
+        """Note the path where a value occurs, or an empty text if it recurs."""
         key, path = _values_key(address, folder, view), shortened(address.path)
         is_elsewhere = recurs or self._values.get(key, path) != path
         put_last(self._values, key, "" if is_elsewhere else path, _MOST_PAGES)
@@ -339,7 +338,7 @@ class HostKnowledge:
     def exchange(self, noted: str) -> str:
         """Merge in what others have noted with an index, and return the note for them.
 
-        The note contains the most recent hosts, in a megabyte at most.
+        The note contains the most recent hosts, and is a megabyte at most.
         """
         hosts = _hosts_in(noted)
         with self._lock:
@@ -416,9 +415,7 @@ def _packed_note(hosts: _Hosts) -> str:
 
 
 def _packed_host(notes: HostNotes) -> bytes:
-    """Return the notes about a host. If there are too many folders, only about the last half of
-    them.
-    """
+    """Return the packed notes about a host, with only half of its folders if there are too many."""
     packed = msgspec.json.encode(notes)
     folders = list(notes.folders.items())
     while len(packed) > _MOST_OF_HOST and folders:

@@ -1,13 +1,13 @@
 """Learn which numbers of a host change with every load.
 
-Only two answers of one page within minutes are evidence: pages that are alike are none, and what
-has changed since yesterday is news.
+The only evidence is to load one page twice within minutes. Two similar pages prove nothing, and
+numbers that have changed since yesterday are news.
 
-Three pages of a host, with different headings, must show that a line changes. It is left out on
-the whole host then, unless many users share that: there, one of the three pages must stand in the
-folder where the line counts, or all three in the folder above, so that nobody can have numbers of
-others left out. A page counts in the folder of its canonical URL, too, which it names itself. A
-line that stays the same four times as often as it changes is content again.
+Three pages of a host with different headings must show that a line changes. Then it is left out on
+the whole host, unless many users share the host. There, one of the three pages must be in the
+folder that the line is left out in, or all three in the folder above, so no user can cause numbers
+of others to be left out. A page also counts in the folder of its canonical URL. A line that stays
+the same four times as often as it changes is content again.
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ from crawldedup.recent import put_last
 from crawldedup.scope import Folder
 
 _WITNESSES: Final = 3
-_MOST_SAME: Final = 4  # times as often may a line be the same as it changes
+_MOST_SAME: Final = 4  # how much more often than it changes a line may stay the same
 _MOST_FOLDERS: Final = 32  # of a line
 
 
@@ -35,10 +35,10 @@ class LineInFolder(msgspec.Struct, array_like=True):
     """What reloads of the pages in a folder have shown about a line."""
 
     numbers: set[int] = set()
-    """The places of the numbers that have changed."""
+    """The places of the numbers that changed."""
 
     pages: int = 0
-    """On how many pages they have."""
+    """The number of pages on which they changed."""
 
 
 class Line(msgspec.Struct, array_like=True):
@@ -84,7 +84,7 @@ class Line(msgspec.Struct, array_like=True):
             return {EVERYWHERE: tuple(sorted(numbers))}
         known: KnownLine = {}
         for path, seen in self.folders.items():
-            # Nobody can have other numbers of the line left out where others write it.
+            # No user may cause other numbers to be left out where others write the line.
             known[in_folder(path)] = tuple(sorted(seen.numbers))
             if seen.pages >= _WITNESSES:
                 known[below_folder(path)] = tuple(sorted(seen.numbers))

@@ -1,18 +1,18 @@
 """Learn which marks of a host change by themselves: rotating pictures, headlines under test.
 
 Two loads of one address within minutes show the same content, so a mark that conflicts between
-them says nothing about it. Marks are said to change in a folder if they did on three of its pages,
-and in more than a tenth of the loads that could be compared, until they have been stable again.
+them says nothing about it. A kind of mark counts as changing in a folder if it changed on three of
+its pages, and in more than a tenth of the loads that could be compared, until it is stable again.
 
 Even there, a mark is left out only if it is known to come and go: a picture or player that changed
-on two pages, and a declared value that never recurs, such as a random number. A page may be called
-as it was called before. So the pictures of a gallery still count beside four pages that show a
-random one of them each, and so do the names of pages beside addresses that show a random page.
+on two pages, or a declared value that never recurs, such as a random number. A name is left out if
+the page had it before. So the pictures of a gallery still count next to four pages that each show a
+random one of them, and so do the names of pages next to addresses that show a random page.
 
-Only the folder itself counts, and one in which it stands under the same name, such as
-`latest/world/` for `world/`, unless many users share the host: nobody can have the marks of others
-left out. If views of a page are proved that stand in two folders or on two hosts, it counts in
-both. What a page says in its main text, and where its links lead, is never left out.
+Knowledge applies to its own folder and, unless many users share the host, to a folder that contains
+one of the same name, such as `latest/world/` for `world/`. That way, no user can cause the marks of
+others to be left out. If a page has proved views in two folders or on two hosts, it counts in both.
+The main text of a page, and where its links lead, are never left out.
 """
 
 import base64
@@ -42,7 +42,7 @@ DATA: Final = "data"
 _WITNESSES: Final = 3
 _MOST_SHARE: Final = 0.1
 _MOST_LOADS: Final = 64
-"""After this many loads, older ones count half as much, so that marks can become stable again."""
+"""After this many loads, older ones count half as much, so marks can become stable again."""
 
 _MOST_KINDS: Final = 32  # of a folder
 _MOST_VALUES: Final = 128  # of a kind
@@ -51,19 +51,15 @@ _WITNESS_BYTES: Final = 12
 
 
 class Changes(msgspec.Struct, array_like=True):
-    """How often a kind of mark was compared between two loads in a folder, and how often it was
-    different.
-    """
+    """How often a kind of mark was compared between loads in a folder, and differed."""
 
     loads: int = 0
     conflicts: int = 0
     witnesses: set[str] = set()
-    """What identifies the pages on which it was different, three at most."""
+    """What identifies the pages on which it differed, three at most."""
 
     values: dict[int, str] = {}
-    """The values that have come or gone, each with its page, or with an empty text if there were
-    several pages.
-    """
+    """The values that came or went, each with its page, or with "" if there were several pages."""
 
     recurring: int = 0
     """How often a value was also seen on another page; only for data."""
@@ -243,18 +239,18 @@ def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
     names, pictures, players = content.names, content.pictures, content.players
     best = best_name(names)
     if NAME in kinds and best is not None:
-        # It still tells the page apart from pages with other names.
+        # The name still tells the page apart from pages with other names.
         aliases = [Name(other, ALIAS) for other in changes[NAME].beside(best.hash)]
         names = (*names, *aliases)[:MOST_NAMES]
     if PICTURE in kinds and content.has_lead and changes[PICTURE].has_rotated(pictures[0]):
         pictures = ()
     if PLAYER in kinds:
         players = tuple([each for each in players if not changes[PLAYER].has_rotated(each)])
-    data = [
-        datum
-        for datum in content.data
-        if (kind := kind_of_datum(datum.name)) not in kinds or changes[kind].recurring
-    ]
+    data = []
+    for datum in content.data:
+        kind = kind_of_datum(datum.name)
+        if kind not in kinds or changes[kind].recurring:
+            data.append(datum)
     kept = replace(
         content,
         names=names,

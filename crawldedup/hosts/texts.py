@@ -36,8 +36,7 @@ class ChangingTexts:
     def may_be_two(
         self, url: str, original: str | None, text: int, claimed: str | None = None
     ) -> bool:
-        """Return whether only the numbers that were left out may tell a page apart from its
-        original.
+        """Return whether a page and its original may differ only in numbers that were left out.
 
         Args:
             url: The URL of the page.
@@ -53,7 +52,8 @@ class ChangingTexts:
         """
         if len(self._pages.get((*_owner_of(url), text), ())) >= _CHANGED:
             return False
-        # Whoever copies a text without its numbers would own all pages that differ in them.
+        # Otherwise, anyone who copies a text without its numbers would own all pages that differ
+        # in them.
         if original is None:
             return True
         if _owner_of(url) != _owner_of(original):

@@ -1,13 +1,13 @@
 """Learn which parts of an address name views on a host.
 
-A vocabulary only nominates: `sid`, `ref` and `print` name contents on some sites. A host proves a
-view in a folder if, on three pages with different names, addresses that differ in it alone led to
-copies. It goes on proving it: at most a tenth of all such pairs may be other contents, by their
-names or by less than half of the text in common.
+A fixed vocabulary only suggests views, because `sid`, `ref` and `print` name contents on some
+sites. A view is proved in a folder if, on three pages with different names, addresses that differ
+only in it led to copies. It stays proved as long as at most a tenth of all such pairs are different
+contents, which shows in their names, or in less than half of their texts in common.
 
 A token counts for a page only if it recurs, that is, if another page of the host has the same one,
-or if a link on the page carries it to another path. A session does; the number of a document does
-not.
+or if a link on the page carries it to another path. A session does this; the number of a document
+doesn't.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _MOST_PAIRS: Final = 256
 _MOST_KINDS: Final = 32  # of a folder
 _LONGEST_KIND: Final = 40
 _COPY: Final = 0.9
-# A print view is part of the page, so all of its text is also on the page.
+# A print view is part of a page, so all of its text is also on that page.
 _CONTAINED: Final = 0.9
 _LEAST_OF_PART: Final = 0.25
 
@@ -72,9 +72,7 @@ class Pairs(msgspec.Struct, array_like=True):
             self.renamed //= 2
 
     def forgive_names(self) -> None:
-        """Leave out the pairs that only differed in their names, because names have turned out to
-        change.
-        """
+        """Remove pairs that only differed in their names, because names turned out to change."""
         self.contrary -= self.renamed
         self.renamed = 0
 
@@ -85,7 +83,7 @@ ProvedViews = dict[str, Pairs]
 
 @dataclass(frozen=True, slots=True)
 class ViewOfPage:
-    """What is compared for two loads whose addresses only differ in a view."""
+    """The values of a page that are compared if two addresses only differ in a view."""
 
     views: frozenset[View]
     names: tuple[Name, ...]
@@ -115,8 +113,8 @@ def compare_views(
         proved: What is known about the folder of the pages.
         view: One of the pages.
         other: The other page.
-        names_change: Whether names are known to change by themselves there. Then another name above
-            the same text says nothing, and did not before.
+        names_change: Whether names are known to change with every load there. If so, a different
+            name above the same text means nothing, and neither did it before.
     """
     kinds = {differing.kind for differing in view.views ^ other.views}
     if len(kinds) != 1 or view.fingerprint.key_id != other.fingerprint.key_id:

@@ -17,15 +17,15 @@ from crawldedup.verdict import Match
 
 
 class Flip(NamedTuple):
-    """Holds a search bit that differs, and how probable that was."""
+    """A search bit that differs, and how probable that was."""
 
     bit: int  #: The place of the bit, from 0 to 63.
-    probability: float  #: From 0 to 1; a small number is a surprise.
+    probability: float  #: From 0 to 1. A small number means that the flip is surprising.
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Describes a remembered page that was compared."""
+    """A remembered page that was compared."""
 
     match: Match  #: The remembered page, and how similar it is.
     cost: int  #: The sum of the costs of the verify bits that differ, from 0.
@@ -37,10 +37,10 @@ class Candidate:
     flips: tuple[Flip, ...] = ()  #: The search bits that differ; none for thin pages.
     #: What shows that the page is a sibling, such as "picture": see `crawldedup.marks.relation`.
     sibling: str | None = None
-    #: True for a view of the page: their addresses differ in what their site has proved to be a
-    #: view, so that half of the text is enough.
+    #: True for a view of the page: their addresses only differ in what their site has proved to be
+    #: a view, so having half of the text in common is enough.
     is_view: bool = False
-    #: True if the page took the place of a worse copy, whose text is that of the page.
+    #: True if the remembered page replaced a worse copy that had the text of the page.
     has_former_text: bool = False
 
 
@@ -53,7 +53,7 @@ def candidate_of(
         fingerprint: The fingerprint that was made of the page.
         query: The query about the page.
         record: The record.
-        similarity: The similarity from which on the query asks for pages.
+        similarity: The least similarity that the query asks for.
     """
     sibling = _sibling_by(query, record)
     match = replace(match_of(fingerprint, query, record), sibling=sibling)
@@ -76,7 +76,7 @@ def candidate_of(
         return candidate
     deviation = 0.0
     if not match.exact:
-        # At the similarity 0, the estimate cannot be lower, and its error would be 0.
+        # The estimate cannot be lower than the similarity 0, where its error would be 0.
         estimated = max(match.similarity, 0.01)
         deviation = estimate_deviation(estimated, len(fingerprint.verify_weights))
     return replace(
@@ -87,13 +87,13 @@ def candidate_of(
 
 
 def _sibling_by(query: Query, record: Record) -> str | None:
-    """Return the kind of mark by which a record is a sibling of the page; None for a copy."""
+    """Return the kind of mark that makes a record a sibling of the page, or None for a copy."""
     found = query.conflict_with(record.marks)
     return None if found is Conflict.NONE else found.name.lower()
 
 
 def _probe_that_meets(record: Record, query: Query) -> int | None:
-    """Return the number of the first probe that finds a record, from 1; None if none does."""
+    """Return the number of the first probe that finds a record, counted from 1, or None."""
     plan = query.plan
     key_of_table = np.array([table.key(record.search) for table in TABLES], np.uint64)
     keys = key_of_table.take(plan.tables)

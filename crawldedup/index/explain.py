@@ -32,11 +32,11 @@ from crawldedup.urls import canonical_url, claimed_url
 from crawldedup.verdict import Match, Verdict
 
 INDEXES: Final = 10
-"""In how many indexes two pages are compared: see `Comparison.drops`."""
+"""The number of indexes in which two pages are compared: see `Comparison.drops`."""
 
 _LONGEST_CHANGE: Final = 2_000
 _KEYS: Final = [Key(bytes([number] * 16)) for number in range(INDEXES)]
-"""Fixed keys, so that two runs compare pages in the same indexes."""
+"""The keys of these indexes, which are the same in every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +44,22 @@ class Explanation:
     """The verdict that a crawl would give a page now, and the reasons."""
 
     verdict: Verdict  #: The verdict.
-    text: str | None  #: The text that is compared; None for a page that is given as a fingerprint.
-    #: What shows which content the page is, one mark a line.
+    text: str | None  #: The compared text, or None for a page given as a fingerprint.
+    #: The marks that show which content the page is, one per line.
     marks: tuple[str, ...]
     thin: bool  #: True for a page with too few words. Only its exact copies are duplicates.
     pages: int  #: The number of pages in the index.
-    #: From which similarity on pages were searched: lower if the page names one as its original.
+    #: The least similarity that was searched for. It is lower if the page names an original.
     similarity: float
     limit: int  #: The highest cost that is accepted.
     #: The estimated similarity that `limit` stands for; None for thin pages.
     threshold: float | None
-    #: How many candidates resemble the page as the nearest does: more make `limit` stricter.
+    #: The number of candidates about as near as the nearest one. More make `limit` stricter.
     crowd: int
     candidates: tuple[Candidate, ...]  #: The pages that were compared, nearest first.
-    #: Lines that are not compared, since their numbers change with every load.
+    #: Lines that are not compared because their numbers change with every load.
     left_out: tuple[str, ...] = ()
-    #: What else is left out of `text`, and why, most words first.
+    #: Everything else that is left out of `text`, and why, most words first.
     omissions: tuple[Omission, ...] = ()
 
     def matches(self) -> list[Match]:
@@ -72,31 +72,31 @@ class Explanation:
 class Comparison:
     """How similar two pages are, and what a crawl would do with the second one."""
 
-    #: The verdict on the second page, of a crawl that has seen the first page alone.
+    #: The verdict on the second page in a crawl that has only seen the first page.
     verdict: Verdict
     #: The exact Jaccard similarity of the word 3-shingles; None for fewer than three words.
     similarity: float | None
-    #: What a crawl goes by: the estimate, the cost, and the probe that meets the first page.
+    #: What a crawl uses: the estimate, the cost, and the probe that finds the first page.
     candidate: Candidate
     limit: int  #: The highest cost that is accepted.
     #: The estimated similarity that `limit` stands for; None for thin pages.
     threshold: float | None
-    #: What keeps the pages of one site apart although they read alike, in words; None for copies.
+    #: What keeps pages of one site apart although they read alike, in words, or None for copies.
     apart: str | None
-    #: What shows which content each page is, one mark a line.
+    #: The marks that show which content each page is, one per line.
     marks: tuple[tuple[str, ...], tuple[str, ...]]
-    texts: tuple[str, str]  #: The text that is compared of each page.
+    texts: tuple[str, str]  #: The compared text of each page.
     words: tuple[int, int]  #: The number of words of each page.
     changes: tuple[Change, ...]  #: The passages that differ.
     #: True if at least one page has too few words. Such pages are duplicates only if they are exact
     #: copies.
     thin: bool
-    #: Of `INDEXES` indexes, each with a key of its own, how many find that the second is a
+    #: How many of `INDEXES` indexes with different keys find that the second page is a
     #: duplicate.
     drops: int
-    #: What is left out of the text of each page, and why, most words first.
+    #: The parts that are left out of the text of each page, and why, most words first.
     omissions: tuple[tuple[Omission, ...], tuple[Omission, ...]] = ((), ())
-    #: True if the second page names the first one as its original and resembles it, so that a lower
+    #: True if the second page names the first one as its original and resembles it, so a lower
     #: similarity is enough.
     names_first: bool = False
 
@@ -138,7 +138,7 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
 
 
 def _ignored_kinds(hosts: HostKnowledge, url: str, marks: bytes) -> frozenset[str]:
-    """Return the kinds of marks that are ignored in the folder of a page, because they come and go.
+    """Return the kinds of marks that are ignored in a page's folder because they come and go.
 
     Args:
         hosts: What is known about hosts.
@@ -241,15 +241,15 @@ def compare(
     Indexes decide differently near the limit, because the key of an index decides how texts are
     estimated. `Comparison.drops` therefore says how many of ten indexes would call the second page
     a duplicate. The verdict is that of an index with the option `key`, by default without one. No
-    index is asked, so the option `scope` has no effect. The URL of a page decides only about the
+    index is used, so the option `scope` has no effect. The URL of a page is only used to find its
     site, for the option `content` and for `hosts`. If the second page names the first one as its
-    original, by a canonical link or by `canonical`, it may be less similar, as in a crawl.
+    original, with a canonical link or with `canonical`, it may be less similar, as in a crawl.
 
     Args:
         first: The page that the crawl has seen, as `html` or `text`.
         second: The page to decide about, as `html` or `text`.
-        hosts: What a Deduplicator has learned of hosts: which lines and marks change by themselves,
-            and which parts of addresses name views.
+        hosts: What a Deduplicator has learned about hosts: which lines and marks change with every
+            load, and which parts of addresses name views.
         **options: The options of `Options`, by keyword.
 
     Raises:
@@ -311,14 +311,14 @@ class _JudgedPair(NamedTuple):
 
 
 class _Pair:
-    """Two pages that were read, to be compared in indexes of several keys."""
+    """Two pages that were read, to be compared in indexes with different keys."""
 
     def __init__(
         self, first: Page, second: Page, options: Options, key: Key, hosts: HostKnowledge
     ) -> None:
         self._pages = (first, second)
         self._key = key  # the key with which the lines that `hosts` knows are hashed
-        # Parameters that keep pages apart would hide how alike the texts are.
+        # Parameters that keep pages apart would hide how similar the texts are.
         parameters, apart = options.distinguish_params, options.apart
         options = replace(options, distinguish_params=None, apart=None)
         self._reader = PageReader(options)
@@ -340,7 +340,7 @@ class _Pair:
     def _is_first_named(self) -> bool:
         """Return whether the second page names the first one as its original.
 
-        A file has no address of its own, but its canonical link says where it comes from.
+        A file doesn't have an address, but its canonical link says where it comes from.
         """
         first, second = self._pages
         before, after = self.contents
@@ -411,5 +411,5 @@ class _Pair:
 
 
 def _no_text(_: PageName) -> bytes:
-    """Look up no text, because `Comparison.changes` has the difference."""
+    """Return no text, because `Comparison.changes` has the difference."""
     return b""

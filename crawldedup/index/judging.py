@@ -6,7 +6,6 @@ travels as a `Job`, which collects the results of the steps.
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
@@ -32,10 +31,10 @@ from crawldedup.urls import claimed_url
 from crawldedup.verdict import Verdict
 
 BATCH: Final = 100
-"""The most pages in one transaction, or one round trip."""
+"""The maximum number of pages in one transaction, or one round trip."""
 
 BATCH_SECONDS: Final = 0.5
-"""A batch that took this long to read goes to the store as it is."""
+"""A batch that took this many seconds to read goes to the store, even if it isn't full."""
 
 Result = Verdict | CrawlDedupError
 """The result for a page: its verdict, or the reason why it has none."""
@@ -151,7 +150,7 @@ class Judge:
             page, hosts.known_at(page.url), self._index.key, with_text=with_text
         )
         if isinstance(content, PageContent) and page.remember:
-            # The next page of a batch is read before the marks of this one are known.
+            # The next page of a batch is read before the marks of this one have been learned.
             hosts.learn_lines(page, content.numbers)
         return content
 
@@ -228,7 +227,7 @@ class Judge:
                 self._ask_again_if_two_pages(job, job.result, job.fingerprint.full)
 
     def _result_alone(self, page: Page, content: Content) -> Result:
-        """Take one page all the way."""
+        """Take a single page through all steps, and return its result."""
         job = Job(page, content)
         self._decide([job])
         return job.result
@@ -247,15 +246,16 @@ class Judge:
                 job.fingerprint = fingerprint
                 jobs.append(job)
             elif isinstance(fingerprint, PageError) and fingerprint.reason == SHELL:
-                # Whoever checks the pages of an archive one by one should not fail at each shell.
+                # A program that checks an archive page by page should not fail at each shell.
                 job.result = verdict_of_shell(job.page.url)
             else:
                 job.result = fingerprint
         return jobs
 
     def _learn_marks(self, jobs: Sequence[Job]) -> None:
-        """Learn from HTML that was read here. If a fingerprint is given, the HTML was read
-        before.
+        """Learn marks from HTML that was read here.
+
+        A page given as a fingerprint was read, and learned from, before.
         """
         for job in jobs:
             content = job.content
@@ -319,20 +319,21 @@ class Judge:
     def with_coverage(
         self, verdict: Verdict, page: Page, fingerprint: Fingerprint, query: Query
     ) -> Verdict:
-        """Add to the verdict of a new page how much of it is on earlier pages, if the options ask
-        for it.
+        """Add to the verdict on a new page how much of it is on earlier pages.
+
+        This is only done if the options ask for it.
         """
         if not fingerprint.paragraphs or verdict.is_duplicate:
             return verdict
         index = self._index
-        with suppress(StoreError):  # The verdict stands without it.
+        try:
             covered = coverage(page, fingerprint, query, index.store, index.options)
-            return replace(verdict, coverage=covered)
-        return verdict
+        except StoreError:  # The verdict is valid without it.
+            return verdict
+        return replace(verdict, coverage=covered)
 
     def _ask_again_if_two_pages(self, job: Job, verdict: Verdict, full: Fingerprint) -> None:
-        """Ask again with all numbers if only the ones left out may tell a page apart from its
-        original.
+        """Query again with all numbers if a page and its original may differ in the omitted ones.
 
         Args:
             job: The page, compared without its volatile numbers.
@@ -359,11 +360,11 @@ class Judge:
         )
 
     def with_all_numbers(self, page: Page, full: Fingerprint) -> Page:
-        """Return the page to ask about in order to compare all the numbers of a page.
+        """Return a page to query for in order to compare all the numbers of a page.
 
-        It asks for a higher similarity than `page`. Copies of the page may be remembered without
+        It requires a higher similarity than `page`. Copies of the page may be remembered without
         their volatile lines. If two pages that only differ in these lines have the similarity s, a
-        page with them and its copy without them have 2s / (1 + s).
+        page with them and its copy without them have the similarity 2s / (1 + s).
 
         Args:
             page: The page, which was compared without its volatile lines.
@@ -413,7 +414,7 @@ class Judge:
 
 
 def or_raise(result: T | CrawlDedupError) -> T:
-    """Return a result; raise it if it is an error."""
+    """Return a result, or raise it if it is an error."""
     if isinstance(result, CrawlDedupError):
         raise result
     return result

@@ -1,4 +1,4 @@
-"""The life of an index in one process: open it or only look at it, renew its lease, close it."""
+"""The lifetime of an index in a process: open it or only look at it, renew its lease, close it."""
 
 import logging
 import time
@@ -42,7 +42,7 @@ class Index:
     """
 
     def __init__(self, options: Options, reading_profile: str) -> None:
-        """Doesn't connect to anything yet.
+        """Prepare the index without connecting to anything yet.
 
         Args:
             options: The options of the index.
@@ -73,9 +73,7 @@ class Index:
 
     @property
     def place(self) -> str:
-        """The place of the index in a form that can be shown: the store without its password, and
-        the namespace.
-        """
+        """The place of the index for messages: its store without the password, and namespace."""
         return f"{shown_url(self.options.store)} namespace={self.options.namespace!r}"
 
     def open(self, session: CrawlSession | None = None) -> None:
@@ -86,9 +84,9 @@ class Index:
         self.join()
 
     def join(self) -> None:
-        """Be ready to add pages: open the index, join the crawl, and renew the lease if it is due.
+        """Get ready to add pages: open the index, join the crawl, and renew the lease if it is due.
 
-        This creates an index that does not exist.
+        This creates the index if it doesn't exist.
         """
         self.require_not_closed()
         now = time.monotonic()
@@ -103,12 +101,12 @@ class Index:
             self.heartbeat()
 
     def look(self) -> None:
-        """Be ready to read: open the index, but join no crawl and create no index."""
+        """Get ready to read: open the index, without joining the crawl or creating an index."""
         self.require_not_closed()
         now = time.monotonic()
         if not self.is_open and now >= self._next_look:
             self.pages = self.store.open_read_only()
-            # An index that is absent may be made at any moment, so the next call looks again.
+            # A missing index may be created at any time, so the next call looks again.
             self._next_look = now + HEARTBEAT_SECONDS if self.pages else now
             self._exchange_knowledge()
             self._warn_of_other_scope()
@@ -117,7 +115,7 @@ class Index:
         """Use the existing index, no matter which options it was made with.
 
         Returns:
-            What differs from the options of this program, in words, by the option.
+            The differences from the options of this program, in words, by option.
 
         Raises:
             ProfileMismatchError: It was made by a version whose records this version can't read.
@@ -131,14 +129,14 @@ class Index:
             if not profiles.is_readable(error.index_profile, layout.profile):
                 raise
             options_of_index, _, _ = error.index_profile.rpartition("/")
-            # The key of the index is taken over like that of any other one.
+            # The key of the index is used, as it is for any other index.
             self.store.layout = replace(layout, profile=options_of_index + layout.key.suffix)
             self.look()
             return profiles.changes_between(error.index_profile, error.own_profile)
         return {}
 
     def _warn_of_new_index(self) -> None:
-        # A misspelled store would look like an empty one, in which every page is new.
+        # A store with a misspelled name would look like an empty one, so every page would be new.
         if not self.pages and not self._session and self.store.is_persistent:
             _log.warning(
                 "crawldedup: a new index begins in %s, namespace %s",
@@ -147,7 +145,7 @@ class Index:
             )
 
     def _warn_of_other_scope(self) -> None:
-        # Pages of another scope look unrelated, so every page would be new.
+        # Pages of different scopes look unrelated, so every page would be new.
         if not self.scopes.other or self._accepts_any_scope:
             return
         self._accepts_any_scope = True  # Once is enough.
@@ -163,12 +161,12 @@ class Index:
         )
 
     def learn_scopes(self, pages: Sequence[Page]) -> None:
-        """Note the scope keys of pages before they are added, so that they can be found later."""
+        """Note the scope keys of pages before they are added, so the pages can be found later."""
         if self.scopes.learn(pages):
             self._exchange_scopes()
 
     def heartbeat(self) -> None:
-        """Renew the lease, and tell the store and other crawlers what this one has noted."""
+        """Renew the lease, and share this crawler's notes with the store and other crawlers."""
         self.require_not_closed()
         if self.is_open:
             self.store.heartbeat()
@@ -183,7 +181,7 @@ class Index:
                 self.heartbeat()
 
     def close(self, *, leave: bool) -> None:
-        """Tell the store what was noted, and disconnect; with `leave`, leave the crawl as well."""
+        """Send all notes to the store, and disconnect. With `leave`, also leave the crawl."""
         if self.is_open:
             with suppress(StoreError):
                 self._tell_delivered()
@@ -227,7 +225,7 @@ class Index:
         self._delivered[page] = None
 
     def delivered(self) -> list[PageId]:
-        """Return the pages that were delivered, but not yet told to the store."""
+        """Return the delivered pages that the store hasn't been told about yet."""
         return list(self._delivered)
 
     def forget_delivered(self, pages: Sequence[PageId]) -> None:

@@ -15,11 +15,12 @@ from crawldedup.stores.contract import PageName, Query, Store
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
 
 Held = Mapping[int, Sequence[int] | None]
-"""The pages that have each anchor; None for an anchor that too many pages have."""
+"""The pages that have each anchor, or None for an anchor that too many pages have."""
 
 LEAST_ANCHORS: Final = 2
-"""The minimum number of anchors for judging a paragraph, and for a page to share with it. A single
-one may be a figure of speech.
+"""The minimum number of anchors to judge a paragraph, and that a page must share with it.
+
+A single common anchor may be a figure of speech.
 """
 
 LEAST_NEW: Final = 0.2
@@ -44,7 +45,7 @@ def coverage(
         options: The options of the index.
 
     Returns:
-        How much of the page stands on earlier pages; None if its URL keeps it apart from them.
+        How much of the page is on earlier pages, or None if its URL keeps it apart from them.
     """
     if kept_apart(options.distinguish_params, page.url, options.apart):
         return None
@@ -74,7 +75,7 @@ def coverage(
 
 
 def _salted(paragraphs: Sequence[Paragraph], shard_key: int | None) -> list[Paragraph]:
-    """Salt anchors the way fingerprints are salted, so that those of different scopes differ."""
+    """Salt anchors the way fingerprints are salted, so anchors of different scopes differ."""
     salt = (shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
     return [
         paragraph._replace(anchors=tuple(anchor ^ salt for anchor in paragraph.anchors))
@@ -133,7 +134,7 @@ class _Origin(NamedTuple):
 
     kind: ParagraphKind
     page: int | None = None  #: The page that holds most of the paragraph.
-    words: int = 0  #: How many of its words stand on that page.
+    words: int = 0  #: How many of its words are on that page.
 
 
 @dataclass(frozen=True, slots=True)

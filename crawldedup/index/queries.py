@@ -39,15 +39,17 @@ TABLES: Final = (Table(0), Table(KEY_BITS // 2))
 KEPT: Final = np.array(
     [np.isin(range(SEARCH_BITS), table.order[: planning.STORED_BITS]) for table in TABLES], float
 )
-"""1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape
-(tables, 64)."""
+"""1 if the stored part of a table's keys has a bit of the fingerprint, else 0.
+
+The shape is (tables, 64).
+"""
 
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 CANONICAL_MARGIN: Final = 0.1
-"""A page that names the other one as its original can be less similar by this much."""
+"""How much less similar a page can be if it names the other one as its original."""
 
 MAX_EXTRA_BITS: Final = 16
-"""The most bits that are added to the prefixes of a plan in a crowded place."""
+"""The maximum number of bits added to the prefixes of a plan in a crowded place."""
 
 _IDENTITY: Final = decision.identity_rule(VERIFY_BITS)
 _PAGES_TRIED: Final = 400
@@ -56,12 +58,13 @@ _STEP: Final = 2
 
 
 class HotPrefixes:
-    """Learns from answers in which places an index is crowded.
+    """Learns from answers where an index is crowded.
 
     Pages that share a template also share most of their search bits. Among them, a prefix of the
-    usual length is too short: a few ranges hold more keys than may be read, and the near duplicate
-    may be none of those that are. Later plans use longer prefixes there, and compare more records.
-    A hot prefix is known by the leading bits of a key, in each of the first two tables.
+    usual length is too short: a few ranges hold more keys than may be read, so the near duplicate
+    may not be among the keys that are read. Later plans use longer prefixes there, and compare more
+    records. A hot prefix is identified by the leading bits of a key, in each of the first two
+    tables.
     """
 
     def __init__(self) -> None:
@@ -79,9 +82,7 @@ class HotPrefixes:
         ]
 
     def learn(self, query: Query, answer: Answer) -> None:
-        """Note how many candidates the search for a page found. Without a search, nothing
-        is noted.
-        """
+        """Note how many candidates the search for a page found, if there was a search."""
         most, met = query.max_candidates, answer.candidates
         if query.exact_only or answer.kind is Kind.REVISIT:
             return
@@ -110,7 +111,7 @@ class Search(NamedTuple):
     """The rule for accepting records from there."""
 
     prefilter: Prefilter | None
-    """The rule for keys whose records are worth reading; None for all."""
+    """The rule for keys whose records are worth reading, or None if all are."""
 
 
 class Subject(NamedTuple):
@@ -119,13 +120,11 @@ class Subject(NamedTuple):
     page: Page
     fingerprint: Fingerprint
     resembles_original: bool = False
-    """True for a page that resembles the original that it names, so that a lower similarity is
-    enough.
-    """
+    """True if a page resembles the original that it names, so a lower similarity is enough."""
 
 
 class FiledPage(NamedTuple):
-    """A page in the form in which an index files it, and what its search has to achieve."""
+    """A page in the form in which an index files it, and the requirements for its search."""
 
     fingerprint: Fingerprint
     """The bits as filed: see `salted`."""
@@ -134,21 +133,19 @@ class FiledPage(NamedTuple):
     """The key of the page in each table."""
 
     similarity: float
-    """The similarity from which on pages are accepted."""
+    """The least similarity at which pages are accepted."""
 
     index_size: int
     """The approximate number of pages to plan for."""
 
     is_crowded: bool = False
-    """True if many pages share a template there, so that the search for texts without marks goes
-    deeper.
-    """
+    """True if many pages share a template there, so texts without marks are searched deeper."""
 
 
 class QueryBuilder:
     """Makes queries according to the options of an index.
 
-    It learns from the answers in which places the index is crowded, and searches deeper there.
+    It learns from the answers where the index is crowded, and searches deeper there.
     """
 
     def __init__(self, options: Options, hosts: HostKnowledge | None = None) -> None:
@@ -164,9 +161,7 @@ class QueryBuilder:
         return self._name(key, self._scope(page), page.url, page.identity)
 
     def original_name(self, key: Key, page: Page) -> PageName:
-        """Return the name, in an index with this key, of the page that a page names as its
-        original.
-        """
+        """Return the name of a page's claimed original in an index with this key."""
         return self._name(key, self._scope(page.id), page.canonical or "", None)
 
     def _name(self, key: Key, scope: str, url: str, identity: str | None) -> PageName:
@@ -179,8 +174,7 @@ class QueryBuilder:
     def scope_of(self, page: Page) -> str:
         """Return a text that's the same for pages that may be compared.
 
-        It contains the scope of a page, and the values of the parameters in its URL that keep it
-        apart.
+        It contains the scope of the page, and the values of URL parameters that keep pages apart.
         """
         options = self._options
         named = kept_apart(options.distinguish_params, page.url, options.apart)
@@ -208,7 +202,7 @@ class QueryBuilder:
     def resembles(self, subject: Subject, original: Record, key: Key) -> bool:
         """Return whether a page resembles the original that it names.
 
-        The lower similarity, which such a page may have, is enough.
+        The lower similarity that is allowed for such a page is enough.
         """
         fingerprint = subject.fingerprint
         similarity = self.similarity(subject.page, resembles_original=True)
@@ -294,7 +288,7 @@ class QueryBuilder:
 
     def _proved_views(self, page: Page, fingerprint: Fingerprint, key: Key) -> tuple[int, ...]:
         if self._hosts is None or not fingerprint.marks:
-            return ()  # A text without marks is no view of anything.
+            return ()  # A text without marks isn't a view of anything.
         address = Address.of(page.url, page.identity)
         if address is None:
             return ()
@@ -322,7 +316,7 @@ def marks_of(
         page: The page.
         fingerprint: Its fingerprint, which has the marks of its content.
         key: The key of the index.
-        hosts: What is known of hosts. Marks that change by themselves are left out.
+        hosts: What is known about hosts. Marks that change with every load are left out.
     """
     if not fingerprint.marks:
         return b""
@@ -338,7 +332,7 @@ def marks_of(
 
 
 def _revisit_rule(page: Page, fingerprint: Fingerprint) -> WeightedThreshold | None:
-    """Return the rule for when the text of a revisit is unchanged; None requires an equal text."""
+    """Return the rule for unchanged texts of revisits, or None if they have to be equal."""
     if fingerprint.thin:
         return _IDENTITY
     if page.revisit_similarity is None:
@@ -356,8 +350,8 @@ def _keys_of(fingerprints: Sequence[Fingerprint]) -> list[tuple[int, ...]]:
 def searches(pages: Sequence[FiledPage], recall: float) -> list[Search]:
     """Plan the searches for pages.
 
-    The decision misses 1 - `recall` of the pages that are exactly as similar as asked for, and the
-    search half as many more while the probes suffice.
+    Among pages that are exactly as similar as asked for, the decision misses a share of 1 -
+    `recall`, and the search misses half as many more, as long as the probes suffice.
     """
     full_pages = [page for page in pages if not page.fingerprint.thin]
     planned = iter(_searches_for_near_duplicates(full_pages, recall) if full_pages else [])
@@ -403,14 +397,14 @@ def _searches_for_near_duplicates(pages: Sequence[FiledPage], recall: float) -> 
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
-    """Return the share of pages of exactly this similarity that are met and accepted.
+    """Return the share of pages with exactly this similarity that are found and accepted.
 
     Args:
-        similarity: The similarity from which on pages are accepted.
+        similarity: The least similarity at which pages are accepted.
         recall: The share that the decision accepts: the option `recall`.
         pages: The number of pages in the index.
     """
-    # The share that is met is the mean over the plans of made-up pages.
+    # The share that is found is the mean over the plans of simulated pages.
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
     plans = planning.page_plans(

@@ -1,7 +1,7 @@
-"""Keep in a note in which scopes the pages of an index are filed.
+"""Keep a note of the scopes under which the pages of an index are filed.
 
-The name of a page has its scope in it, so whoever wants to find a page later has to know the scope.
-The scope "site" follows from a URL; the names of spiders and the keys that programs choose do not.
+The name of a page contains its scope, so the scope must be known to find the page later. The scope
+"site" follows from the URL, but the names of spiders and keys chosen by programs don't.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ _LONGEST_KEY: Final = 200  # letters
 
 
 class _Noted(msgspec.Struct, frozen=True):
-    """What the note says: see the attributes of `KnownScopes`."""
+    """The content of the note, with the attributes of `KnownScopes`."""
 
     begun: str = _UNKNOWN
     scopes: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class ScopesOfPage:
     keys: tuple[str, ...]
 
     needs_url: bool
-    """Whether the index has pages by site, and the site of the page is not known."""
+    """Whether the index files pages by site, but the site of the page isn't known."""
 
 
 class KnownScopes:
@@ -54,7 +54,7 @@ class KnownScopes:
     """
 
     def __init__(self, own: str) -> None:
-        """Know nothing yet but the option `scope` of this program."""
+        """Start with nothing but `own`, the option `scope` of this program."""
         self._own = own
         self.begun = _UNKNOWN
         self.scopes: dict[str, None] = {}
@@ -64,13 +64,14 @@ class KnownScopes:
 
     @property
     def other(self) -> str:
-        """The scope with which the index began if it is not that of this program; otherwise ""."""
+        """The scope with which the index began if it differs from this program's, else ""."""
         return self.begun if self.begun != self._own else ""
 
     def learn(self, pages: Iterable[Page]) -> bool:
-        """Note the scope keys of pages; return whether one is new.
+        """Note the scope keys of pages, and return whether one of them is new.
 
-        That of the whole index and the sites of the pages go without saying.
+        The key of the whole index and the sites of the pages aren't noted, because they are
+        obvious.
         """
         is_new = False
         for page in pages:
@@ -86,9 +87,9 @@ class KnownScopes:
         return is_new
 
     def exchange(self, store: Store, *, tells: bool, pages: int) -> None:
-        """Take over what the index knows, and add what this program does.
+        """Load the scopes that the index knows, and add those of this program.
 
-        Nothing is raised if the store fails: the next exchange makes up for it.
+        No error is raised if the store fails, because the next exchange makes up for it.
 
         Args:
             store: The store of the index, which is open.
@@ -101,7 +102,7 @@ class KnownScopes:
             if noted is not None:
                 self._adopt(noted)
             elif tells and (self._has_note or not pages):
-                # It begins here, or begins again after it was cleared.
+                # The index begins here, or begins again after it was cleared.
                 self.begun = self._own
             if tells:
                 self.scopes[self._own] = None
@@ -152,12 +153,13 @@ class KnownScopes:
 
 
 def _fits_in_note(key: str) -> bool:
-    # Half of a surrogate pair cannot be written.
+    # A lone surrogate can't be written.
     return len(key) <= _LONGEST_KEY and not any("\ud800" <= letter <= "\udfff" for letter in key)
 
 
 def _read(text: str) -> _Noted | None:
-    """Return what a note says; None if there is none, or a damaged one."""
-    with suppress(msgspec.MsgspecError, RecursionError):
+    """Return the content of a note, or None if it is missing or damaged."""
+    try:
         return msgspec.json.decode(text, type=_Noted)
-    return None
+    except (msgspec.MsgspecError, RecursionError):
+        return None

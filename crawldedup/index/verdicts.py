@@ -1,4 +1,4 @@
-"""From the answer of a store to the verdict of a page."""
+"""Turn the answer of a store into the verdict on a page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,11 +12,11 @@ from crawldedup.stores.contract import DIGEST_MASK, Answer, PageName, Query, Rec
 from crawldedup.verdict import Kind, Match, Verdict
 
 TextOf = Callable[[PageName], bytes]
-"""Looks up the compressed text of a remembered page; b"" if the index keeps none."""
+"""Returns the compressed text of a remembered page, or b"" if the index doesn't keep texts."""
 
 
 def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
-    """Return what the answer of a store to the query about a page means for the page.
+    """Return the verdict that follows from a store's answer.
 
     Args:
         url: The URL of the page, as it was given.
@@ -30,15 +30,15 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
 
 
 def verdict_of_shell(url: str) -> Verdict:
-    """Return the verdict of a page whose content a script has yet to bring.
+    """Return the verdict on a page whose content a script has yet to load.
 
-    There is nothing to compare, so that the page is neither a copy nor remembered.
+    There is nothing to compare, so the page isn't a copy and isn't remembered.
     """
     return Verdict(kind=Kind.THIN, url=url)
 
 
 def _verdict_of_new_page(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
-    """Return the verdict of a page without an earlier one; name the page that came nearest."""
+    """Return the verdict on a page without an earlier one, with the page that came nearest."""
     verdict = Verdict(
         kind=Kind.THIN if page.thin else Kind.NEW,
         url=url,
@@ -67,10 +67,11 @@ def _verdict_of_new_page(url: str, page: Fingerprint, query: Query, answer: Answ
 def _verdict_beside(
     record: Record, url: str, page: Fingerprint, query: Query, answer: Answer
 ) -> Verdict:
-    """Return the verdict of a page whose earlier page is `record`."""
+    """Return the verdict on a page whose earlier page is `record`."""
     is_other = record.digest != query.record.digest
     if page.thin and is_other and record.signature != query.record.signature:
-        # The bits of thin pages come from digests, so the similarity of other texts means nothing.
+        # The bits of thin pages come from digests, so the similarity of different texts means
+        # nothing.
         similarity = hamming = None
     else:
         match = match_of(page, query, record)
@@ -103,8 +104,7 @@ def _changes(query: Query, record: Record) -> tuple[str, ...]:
 
 
 def _is_same_with_all_numbers(page: Fingerprint, query: Query, record: Record) -> bool:
-    """Return whether the record has the page's text with its volatile lines, and no other marks
-    or comments.
+    """Return whether a record has the same text including volatile lines, marks and comments.
 
     The earlier page may have been remembered before its volatile lines were known.
     """
@@ -112,13 +112,13 @@ def _is_same_with_all_numbers(page: Fingerprint, query: Query, record: Record) -
         return False
     if shows_new_comments(query.record.marks, record.marks):
         return False
-    # The query has the digest as filed: XORed by the scope of the page, and cut to 32 bits.
+    # The query has the digest as it is filed: XORed with the page's scope, and cut to 32 bits.
     full_digest = query.record.digest ^ ((page.digest ^ page.full.digest) & DIGEST_MASK)
     return record.digest == full_digest
 
 
 def _difference(record: Record, query: Query) -> str | None:
-    """Return how the text of a page differs from the earlier one; None unless both were kept."""
+    """Return how the text of a page differs from the earlier one, or None if one wasn't kept."""
     earlier = unpacked_text(record.packed_text)
     if earlier is None:
         return None
@@ -129,7 +129,7 @@ def _difference(record: Record, query: Query) -> str | None:
 
 
 def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
-    """Return as a match a record that was found for a page.
+    """Return a record that was found for a page as a match.
 
     Args:
         page: The fingerprint that was made of the page.
@@ -161,7 +161,7 @@ def preview(query: Query, records: Sequence[Record], text_of: TextOf) -> Answer:
     Args:
         query: The query about a page.
         records: The records that the query accepts, nearest first.
-        text_of: Looks up the compressed text of a remembered page.
+        text_of: Returns the compressed text of a remembered page.
     """
     sibling: Record | None = None
     for record in records:

@@ -1,15 +1,14 @@
-"""The exact similarities of the texts of a collection, and each method as a detector, for
-`crawldedup bench`.
+"""Exact similarities of texts, and each method as a detector, for `crawldedup bench`.
 
-Similarity is the Jaccard coefficient of the sets of word 3-shingles. The words here are defined
-apart from those of `crawldedup.reading`, so that no method is measured by its own definitions. In a
-collection, a shingle is a hash of 64 bits: two of a thousand million shingles share one with a
+Similarity is the Jaccard coefficient of the sets of word 3-shingles. Words are defined here
+independently of `crawldedup.reading`, so no method is measured by its own definitions. In a
+collection, a shingle is a hash of 64 bits. Among a billion shingles, two have the same hash with a
 probability of 3 %.
 
-`similar_pairs` finds every pair from `LOWEST` on. It rests on the prefix filter (Chaudhuri, Ganti &
-Kaushik, ICDE 2006; Bayardo, Ma & Srikant, WWW 2007): order all shingles from rare to common; two
-sets x and y with J(x, y) >= t share at least one of the first |x| - ceil(t |x|) + 1 shingles of x
-and of y.
+`similar_pairs` finds every pair with a similarity of at least `LOWEST`. It uses the prefix filter
+(Chaudhuri, Ganti & Kaushik, ICDE 2006; Bayardo, Ma & Srikant, WWW 2007): if all shingles are
+ordered from rare to common, two sets x and y with J(x, y) >= t share at least one of the first
+|x| - ceil(t |x|) + 1 shingles of x and of y.
 """
 
 import math
@@ -48,20 +47,17 @@ def words(text: str) -> list[str]:
 
 
 def shingles(found: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return the set of 3-shingles of words; one or two words have a single shingle, none have
-    none.
-    """
+    """Return the set of 3-shingles of words. One or two words form a single shingle."""
     return set(map(tuple, shingle(found, min(SHINGLE_WORDS, max(len(found), 1)))))
 
 
 def similar_pairs(
     sets: Sequence[Ids], progress: Callable[[int, int], object] = lambda *_: None
 ) -> Iterator[Pair]:
-    """Yield every pair of sets with a Jaccard similarity of at least `LOWEST`, the lower number
-    first.
+    """Yield every pair of sets with a Jaccard similarity of at least `LOWEST`, lower number first.
 
-    `sets` are sorted and without repetition. For each, `progress` is called with the number so far
-    and of all.
+    `sets` are sorted and without repetition. After each one, `progress` is called with the number
+    of sets done, and of all sets.
     """
     ranked, distinct, shared_from = _ranked(sets)
     holders: dict[int, list[int]] = defaultdict(list)
@@ -71,7 +67,7 @@ def similar_pairs(
         progress(done, len(sets))
         ranks = ranked[mine]
         prefix = ranks[: len(ranks) - math.ceil(LOWEST * len(ranks)) + 1]
-        # An element that no other set has leads nowhere.
+        # An element that no other set has can't lead to a pair.
         prefix = prefix[prefix >= shared_from].tolist()
         is_mine[ranks] = True
         for other in sorted({holder for rank in prefix for holder in holders[rank]}):
@@ -85,8 +81,9 @@ def similar_pairs(
 
 
 def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int, int]:
-    """Return the sets as sorted ranks of their elements, rarest first; how many there are, and the
-    first one shared.
+    """Return the sets as sorted ranks of their elements, rarest first.
+
+    Also return the number of ranks, and the first rank that sets share.
     """
     if not sets:
         return [], 0, 0
@@ -103,10 +100,10 @@ def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int, int]:
 class Truth:
     """The exact similarities of the pages of a collection, numbered from 0 in their order.
 
-    Pages with the same shingle set form a group, so that n copies make one group instead of n^2
-    pairs. `groups` has that of each page, -1 for a page without a word, and `words` its number of
-    words. `near` has the other groups that resemble a group, the most similar first, each after its
-    similarity.
+    Pages with the same shingle set form a group, so n copies make one group instead of n^2 pairs.
+    `groups` has the group of each page, or -1 for a page without words. `words` has the number of
+    words of each page. `near` has the similar groups of each group, most similar first, with their
+    similarities.
     """
 
     groups: list[int] = field(default_factory=list)
@@ -122,8 +119,8 @@ def _are_never_siblings(_page: int, _kept: int) -> bool:
 class KeptPages:
     """An index that makes no mistakes.
 
-    `are_siblings` tells pages apart that only share a text, and `holders` has the kept pages of
-    each group.
+    `are_siblings` says which pages with similar texts are different contents, and `holders` has the
+    kept pages of each group.
     """
 
     truth: Truth
@@ -133,8 +130,8 @@ class KeptPages:
     def best(self, page: int, *, of_siblings: bool = False) -> tuple[float, int | None]:
         """Return the highest similarity with a kept page, and that page.
 
-        They are 0 and None if no page reaches `LOWEST`. Siblings do not count, or, if `of_siblings`
-        is True, only siblings do.
+        They are 0 and None if no page reaches `LOWEST`. Siblings don't count or, if `of_siblings`
+        is True, only siblings count.
         """
         group = self.truth.groups[page]
         if group < 0:
@@ -153,9 +150,9 @@ class KeptPages:
 def compare_all(
     texts: Iterable[str], progress: Callable[[int, int], object] = lambda *_: None
 ) -> Truth:
-    """Compute the exact similarities of texts: every pair from `LOWEST` on.
+    """Compute the exact similarities of all pairs of texts with at least `LOWEST`.
 
-    `progress` as in `similar_pairs`.
+    `progress` is called as in `similar_pairs`.
     """
     truth, sets, numbers = Truth(), list[Ids](), dict[bytes, int]()
     for text in texts:
@@ -185,8 +182,9 @@ PERMUTATIONS: Final = 128
 
 
 def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detector:
-    """Find pages whose 64-bit simhashes differ in few bits, with permuted tables or by flipping
-    volatile bits.
+    """Find pages whose 64-bit simhashes differ in few bits.
+
+    This uses permuted tables, or flips volatile bits, depending on the index.
     """
     urls: dict[int, str] = {}
 
@@ -209,7 +207,7 @@ def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detec
 
 def by_minhash(similarity: float) -> Detector:
     """Find pages that agree on a band, and keep those whose estimate reaches `similarity`."""
-    # Candidates are verified: meeting too many costs less than missing one.
+    # Candidates are verified, so finding too many costs less than missing one.
     bands, _ = bands_for(max(similarity - 0.1, 0.5), PERMUTATIONS, false_negative_weight=0.9)
     index, urls = BandedIndex(bands), list[str]()
 
@@ -246,7 +244,7 @@ def word_shingles(text: str) -> Mapping[str, float]:
 
 
 def tf_idf() -> Features:
-    """Weigh the words of a text by the texts before it, and add it to these."""
+    """Weigh the words of each text by the texts before it, and then add it to these."""
     seen = DocumentFrequencies()
 
     def features_of(text: str) -> Mapping[str, float]:
@@ -260,7 +258,7 @@ def tf_idf() -> Features:
 
 def yu() -> Features:
     """Weigh the words like Yu, Hu & Zhang do. Raises MissingDependencyError without jieba."""
-    # The dictionary takes a second to load, which is no page's cost.
+    # Loading the dictionary takes a second, which must not count for a page.
     list(tag_chinese("字"))
     return lambda text: score_words(tag_chinese(text))
 

@@ -1,9 +1,9 @@
-"""A document as weighted features, and these as a simhash of 32 or 64 bits (Charikar, STOC 2002).
+"""Turn documents into weighted features, and features into simhashes (Charikar, STOC 2002).
 
 Features are words, word shingles or character shingles, with or without case, stop words and term
-frequencies. Their weights are how often they occur (tf), or that and how few documents have them
-(tf-idf). Near documents are found by `simhash_py`: `Corpus.find_all` finds what resembles one,
-`find_all` the pairs of a collection.
+frequencies. Their weights are their frequencies (tf), or also depend on how few documents have them
+(tf-idf). Simhashes have 32 or 64 bits. `simhash_py` finds near documents: `Corpus.find_all` those
+near one document, and `find_all` all pairs in a collection.
 """
 
 import math
@@ -26,9 +26,7 @@ she so some than that the their them then there these they this to up was we wer
 who will with would you your
 """
 ENGLISH_STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
-"""English words that most texts contain, in lower case, for the argument `stop_words` of
-`features`.
-"""
+"""Common English words in lower case, for the argument `stop_words` of `features`."""
 
 
 def features(
@@ -40,12 +38,12 @@ def features(
     stop_words: Collection[str] = (),
     term_frequency: bool = True,
 ) -> Counter[str]:
-    """Return the features of a text with their weights: how often they occur, or 1 without
-    `term_frequency`.
+    """Return the features of a text with their weights.
 
-    `size` is the number of words or characters of a shingle; a shorter text is one shingle. With
-    `fold_case`, "Ferry" and "ferry" are one word. `stop_words` are left out before shingling; give
-    them case-folded, too. Raises ConfigurationError for another `kind`, and for a `size` below 1.
+    The weight is the number of occurrences, or 1 without `term_frequency`. `size` is the number of
+    words or characters in a shingle. A shorter text is a single shingle. With `fold_case`, "Ferry"
+    and "ferry" are the same word. `stop_words` are removed before shingles are made, and must also
+    be case-folded. Raises ConfigurationError for another `kind`, and for a `size` below 1.
 
     Example:
         >>> dict(features("The ferry and the Ferry", stop_words=ENGLISH_STOP_WORDS))
@@ -82,8 +80,9 @@ class DocumentFrequencies:
         self._counts.update(set(document))
 
     def idf(self, feature: str) -> float:
-        """Return ln((1 + documents) / (1 + documents with the feature)) + 1: never 0, so a template
-        keeps its bits.
+        """Return ln((1 + documents) / (1 + documents with the feature)) + 1.
+
+        It is never 0, so features of a template keep some weight.
         """
         return math.log((1 + self.documents) / (1 + self._counts[feature])) + 1
 
@@ -96,7 +95,7 @@ class DocumentFrequencies:
 
 
 def simhash(weighted: Mapping[str, float], bits: int = 64) -> int:
-    """Return the simhash of features with their weights; 0 without any.
+    """Return the simhash of weighted features, or 0 if there are none.
 
     Raises ConfigurationError for `bits` other than 32 and 64.
     """

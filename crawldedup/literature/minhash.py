@@ -2,10 +2,10 @@
 
 The sources are Broder (1997), and Leskovec, Rajaraman & Ullman, chapter 3.
 
-Under a random order of all shingles, two sets have the same smallest member with a probability of
-their Jaccard similarity. So the share of orders in which they agree estimates it. A signature is
-cut into bands of some rows, and pages that agree on a whole band are candidates. `brute_force`
-compares every two sets.
+In a random order of all shingles, the probability that two sets have the same smallest member is
+their Jaccard similarity. So the share of orders in which they agree is an estimate of it. A
+signature is cut into bands of several rows, and pages that agree on a whole band are candidates.
+`brute_force` compares all pairs of sets.
 
     >>> texts = ["the last ferry of the day", "the last ferry of the week", "an ice age"]
     >>> sets = [shingles(text) for text in texts]
@@ -40,8 +40,7 @@ _check_share: Final = checks.number("above 0 and below 1", lambda share: 0 < sha
 
 
 def shingles(text: str, size: int = 10) -> set[str]:
-    """Return every run of `size` characters, in lower case, with one space for each run of spaces
-    or line feeds.
+    """Return every run of `size` characters, in lower case and with single spaces for whitespace.
 
     Raises ConfigurationError for a size below 1.
     """
@@ -51,9 +50,7 @@ def shingles(text: str, size: int = 10) -> set[str]:
 
 
 def jaccard_of_sets(first: Set[object], second: Set[object]) -> float:
-    """Return the Jaccard similarity of two sets, the size of their intersection / that of their
-    union; 0 for none.
-    """
+    """Return the Jaccard similarity of two sets: the sizes of intersection / union, 0 if empty."""
     common = len(first & second)
     return common / (len(first) + len(second) - common) if common else 0.0
 
@@ -61,9 +58,9 @@ def jaccard_of_sets(first: Set[object], second: Set[object]) -> float:
 def minhash(members: Collection[str], permutations: int = 128) -> Signature:
     """Return the signature of a set: its smallest member in each order, shape (permutations,).
 
-    Each order is that of a * x mod 2^32 with an odd a of its own; x are 32 mixed bits of the
-    member. The signature of an empty set holds the largest number. A longer signature begins with
-    the shorter ones. Raises ConfigurationError for less than one permutation.
+    Each order is that of a * x mod 2^32 with a different odd a, where x are 32 mixed bits of the
+    member. The signature of an empty set has the largest number everywhere. A longer signature
+    begins with the shorter ones. Raises ConfigurationError for less than one permutation.
     """
     _check_count("permutations", permutations)
     hashed = (mmh3.hash64(member.encode("utf-8", "replace"), signed=False)[0] for member in members)
@@ -81,11 +78,10 @@ def _multipliers(permutations: int) -> Signature:
 
 
 def estimate(own: Signature, other: Signature) -> float:
-    """Return the Jaccard similarity of two sets from their signatures: the share of orders in which
-    they agree.
+    """Estimate the Jaccard similarity of two sets from their signatures.
 
-    Its standard deviation is sqrt(J (1 - J) / permutations). Raises ConfigurationError for
-    signatures of two lengths.
+    It is the share of orders in which they agree. Its standard deviation is
+    sqrt(J (1 - J) / permutations). Raises ConfigurationError for signatures of different lengths.
     """
     if len(own) != len(other):
         raise ConfigurationError(
@@ -97,11 +93,10 @@ def estimate(own: Signature, other: Signature) -> float:
 def collision_probability(
     similarity: Floats | float, bands: NDArray[np.int_] | int, rows: int
 ) -> Floats | float:
-    """Return the probability that two sets of a Jaccard similarity agree on all rows of at least
-    one band.
+    """Return the probability that two sets of this similarity agree on at least one whole band.
 
-    1 - (1 - s^rows)^bands (Mining of Massive Datasets, 3.4), of numbers or of arrays that numpy can
-    broadcast.
+    It is 1 - (1 - s^rows)^bands (Mining of Massive Datasets, 3.4). The arguments are numbers, or
+    arrays that numpy can broadcast.
     """
     return 1 - (1 - similarity**rows) ** bands
 
@@ -111,10 +106,10 @@ def bands_for(
 ) -> tuple[int, int]:
     """Return the number of bands, and of rows in each, whose S-curve fits the threshold best.
 
-    They minimize the area below the curve left of the threshold (pages that meet in vain) and the
-    area above the curve right of it (pages missed), the latter weighted with
-    `false_negative_weight`, the former with the rest of 1, as Zhu, Nargesian, Pu & Miller do (LSH
-    Ensemble, VLDB 2016). Raises ConfigurationError for numbers out of range.
+    They minimize the weighted sum of two areas: below the curve to the left of the threshold (false
+    candidates), and above the curve to the right of it (missed pages). The second area has the
+    weight `false_negative_weight`, and the first one the rest of 1, as in Zhu, Nargesian, Pu &
+    Miller (LSH Ensemble, VLDB 2016). Raises ConfigurationError for numbers out of range.
     """
     _check_share("threshold", threshold)
     _check_share("false_negative_weight", false_negative_weight)
@@ -133,7 +128,7 @@ def bands_for(
 
 
 class BandedIndex:
-    """Buckets of signatures, a table for each band.
+    """An index of signatures, with a table of buckets for each band.
 
     Raises ConfigurationError for more bands than a signature has numbers.
     """
@@ -144,7 +139,7 @@ class BandedIndex:
         self.signatures: list[Signature] = []
 
     def add(self, signature: Signature) -> None:
-        """Keep a signature, under the next number from 0 on."""
+        """Add a signature under the next number, starting from 0."""
         for table, key in zip(self._tables, self._keys(signature), strict=True):
             table[key].append(len(self.signatures))
         self.signatures.append(signature)
@@ -158,8 +153,9 @@ class BandedIndex:
         return sorted({number for bucket in buckets for number in bucket})
 
     def best(self, signature: Signature) -> tuple[float, int | None]:
-        """Return the highest estimate among the candidates, and whose it is; 0 and None without
-        one.
+        """Return the highest estimate among the candidates, and the number of that candidate.
+
+        They are 0 and None if there are no candidates.
         """
         estimates = (
             (estimate(signature, self.signatures[near]), near)
@@ -195,9 +191,7 @@ def similar_pairs(
 
 
 def brute_force(sets: Sequence[Set[object]], threshold: float) -> set[tuple[int, int]]:
-    """Return the pairs of sets whose Jaccard similarity reaches the threshold, by comparing every
-    two.
-    """
+    """Compare all pairs of sets, and return those whose similarity reaches the threshold."""
     return {
         (first, second)
         for first, second in combinations(range(len(sets)), 2)

@@ -1,10 +1,9 @@
-"""Simhashes of hashes, permuted tables, and all near pairs of a collection, as in the package
-simhash-py.
+"""Simhashes, permuted tables, and all near pairs of a collection, as in the package simhash-py.
 
 Fingerprints are cut into blocks (Manku, Jain & Das Sarma, WWW 2007). If two differ in at most
 `distance` bits, at least blocks - distance of their blocks are equal. There is a table for each
-choice of so many blocks, and it is sorted by these. So the two stand near each other in one of the
-tables. Of 6 blocks, and 3 bits that may differ:
+choice of that many blocks, sorted by these blocks, so the two are near each other in at least one
+of the tables. With 6 blocks, and 3 bits that may differ:
 
     63------53|52------42|41-----32|31------21|20------10|09------0|
     |    A    |     B    |    C    |     D    |     E    |    F    |    the fingerprint
@@ -30,7 +29,7 @@ ALL_BYTES: Final = range(256)
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Return every run of `window` tokens; none if there are fewer tokens.
+    """Return every run of `window` tokens, or none if there are fewer tokens.
 
     Raises ConfigurationError below 1.
     """
@@ -47,8 +46,9 @@ def compute(
 ) -> int:
     """Return the simhash of hashes: bit j is set if hashes with bit j outweigh those without it.
 
-    `weights` has one for each hash, by default 1. A tie leaves a bit unset, and no hashes give 0.
-    Bits of a hash above `bits` (32 or 64) are ignored. Raises ConfigurationError for other `bits`.
+    `weights` has a weight for each hash, by default 1. In a tie, a bit is not set. The result is 0
+    if there are no hashes. Bits of a hash above `bits` (32 or 64) are ignored. Raises
+    ConfigurationError for other `bits`.
     """
     return int.from_bytes(np.packbits(bit_sums(hashes, weights, bits) > 0).tobytes(), "big")
 
@@ -56,9 +56,9 @@ def compute(
 def bit_sums(
     hashes: Sequence[int], weights: Sequence[float] | None = None, bits: int = 64
 ) -> NDArray[np.float64]:
-    """Return what hashes with a bit outweigh those without it, the highest bit first, shape
-    (bits,).
+    """Return the weight of hashes with each bit minus that of hashes without it, shape (bits,).
 
+    The highest bit comes first.
     Raises ConfigurationError for `bits` other than 32 and 64.
     """
     if bits not in (32, 64):
@@ -79,8 +79,9 @@ def num_differing_bits(first: int, second: int) -> int:
 def near_keys(
     keys: Sequence[int], prefix: int, mask: int, key: int, distance: int
 ) -> Iterator[int]:
-    """Yield the sorted keys that begin with a prefix, the bits of `mask`, and differ from `key` in
-    few bits.
+    """Yield the sorted keys that begin with a prefix and differ from `key` in few bits.
+
+    `mask` covers the bits of the prefix.
     """
     for place in range(bisect_left(keys, prefix & mask), len(keys)):
         if (keys[place] ^ prefix) & mask:
@@ -90,15 +91,14 @@ def near_keys(
 
 
 class Table:
-    """A sorted table of permuted hashes, or the shard of it whose keys begin with some of the 256
-    first bytes.
+    """A sorted table of permuted hashes, or a shard of it.
 
-    `permutation` are masks of contiguous bits that together cover every bit once. Those that lead
-    come first; the last `distance` of them, the most bits that may differ, are not searched by. A
-    shard keeps the keys with its `first_bytes` alone. Ask every shard: the one that holds the
-    neighbors of a query finds them.
+    `permutation` are masks of contiguous bits that together cover every bit once, leading blocks
+    first. The last `distance` of them aren't used to search, where `distance` is the maximum number
+    of bits that may differ. A shard only keeps keys with its `first_bytes`. Query every shard,
+    because only one of them has the neighbors of a query.
 
-    Raises ConfigurationError for masks that are no permutation, and for a shard of keys that share
+    Raises ConfigurationError for masks that aren't a permutation, and for shards if near keys share
     less than a byte.
 
     Example:
@@ -128,7 +128,7 @@ class Table:
                 f"near keys share {prefix} bits; a shard needs 8: take more blocks"
             )
         self.search_mask = (1 << bits) - (1 << bits - prefix)
-        # Fewer bits than a byte have no shards.
+        # Keys with fewer bits than a byte have no shards.
         self._below_first_byte = max(bits - 8, 0)
         self._moves = []
         for mask in permutation:
@@ -137,7 +137,7 @@ class Table:
         self._keys = array("Q")
 
     def permute(self, hashes: _Keys) -> _Keys:
-        """Return the keys of hashes: one number, or an array of them."""
+        """Return the keys of hashes, given as a number or an array."""
         keys: Any = hashes & 0
         for mask, left in self._moves:
             keys |= (hashes & mask) << left if left >= 0 else (hashes & mask) >> -left
@@ -151,27 +151,25 @@ class Table:
         return cast("_Keys", hashes)
 
     def insert(self, number: int) -> None:
-        """Keep a hash, unless it belongs to another shard."""
+        """Add a hash, unless it belongs to another shard."""
         key = self.permute(number)
         if key >> self._below_first_byte in self.first_bytes and self._place_of(key) is None:
             insort(self._keys, key)
 
     def insert_all(self, numbers: Iterable[int] | Hashes) -> None:
-        """Keep many hashes at once."""
+        """Add many hashes at once."""
         keys = self.permute(_as_array(numbers))
         own = keys[np.isin(keys >> self._below_first_byte, self.first_bytes)]
         self._keys = array("Q", np.union1d(np.array(self._keys, np.uint64), own).tobytes())
 
     def remove(self, number: int) -> None:
-        """Forget a hash, if it is there."""
+        """Remove a hash if it is there."""
         place = self._place_of(self.permute(number))
         if place is not None:
             del self._keys[place]
 
     def find_first(self, number: int) -> int | None:
-        """Return a hash that shares the leading blocks of this one and differs in at most
-        `distance` bits, or None.
-        """
+        """Return a hash with equal leading blocks and at most `distance` other bits, or None."""
         return next(iter(self.find_all(number)), None)
 
     def find_all(self, number: int) -> list[int]:
@@ -190,12 +188,11 @@ class Table:
 
 
 class Corpus:
-    """The union of the tables of all permutations: finds every kept hash within `distance` bits,
-    guaranteed.
+    """The tables of all permutations, which together find every hash within `distance` bits.
 
-    Hashes of `bits` bits are cut into `blocks` blocks. More of them make more tables, each quicker
-    to search. `first_bytes` are those of a shard (see `Table`); all shards together find what one
-    corpus finds.
+    Hashes with `bits` bits are cut into `blocks` blocks. With more blocks, there are more tables,
+    and each is faster to search. `first_bytes` are those of a shard (see `Table`). All shards
+    together find the same as one corpus.
 
     Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64.
 
@@ -215,28 +212,24 @@ class Corpus:
                 "blocks than bits that may differ, and no more blocks than bits"
             )
         masks = block_masks(blocks, bits)
-        self.tables = [
-            Table(
-                distance,
-                [*leading, *(mask for mask in masks if mask not in leading)],
-                first_bytes=first_bytes,
-            )
-            for leading in combinations(masks, blocks - distance)
-        ]
+        self.tables: list[Table] = []
+        for leading in combinations(masks, blocks - distance):
+            others = [mask for mask in masks if mask not in leading]
+            self.tables.append(Table(distance, [*leading, *others], first_bytes=first_bytes))
 
     def insert(self, number: int) -> None:
-        """Keep a hash."""
+        """Add a hash."""
         for table in self.tables:
             table.insert(number)
 
     def insert_all(self, numbers: Iterable[int] | Hashes) -> None:
-        """Keep many hashes at once."""
+        """Add many hashes at once."""
         hashes = _as_array(numbers)
         for table in self.tables:
             table.insert_all(hashes)
 
     def remove(self, number: int) -> None:
-        """Forget a hash, if it is there."""
+        """Remove a hash if it is there."""
         for table in self.tables:
             table.remove(number)
 
@@ -254,11 +247,9 @@ def find_all(
 ) -> list[tuple[int, int]]:
     """Return every pair of different hashes that differ in at most `distance` bits.
 
-    No pair is missed.
-
-    Pairs are sorted, with the smaller hash first. There are C(blocks, distance) passes; with more
-    blocks, each is quicker. Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64,
-    and for a hash of more bits.
+    No pair is missed. Pairs are sorted, with the smaller hash first. There are C(blocks, distance)
+    passes, and with more blocks, each is faster. Raises ConfigurationError unless
+    0 <= distance < blocks <= bits <= 64, and for a hash with more bits.
 
     Example:
         >>> for pair in find_all([0xCAFE, 0xCAFF, 0xBEEF], blocks=5, distance=3):
@@ -289,13 +280,13 @@ def _near_pairs(table: Table, hashes: Hashes) -> Iterator[Hashes]:
         near = starts[np.bitwise_count(keys[starts] ^ keys[starts + step]) <= table.distance]
         yield np.stack((keys[near], keys[near + step]))
         step += 1
-        # If a key shares its prefix with the one `step` further on, it does with all in between.
+        # If a key shares its prefix with the one `step` further on, so do all keys in between.
         starts = starts[: np.searchsorted(starts, len(keys) - step)]
         starts = starts[prefixes[starts] == prefixes[starts + step]]
 
 
 def block_masks(blocks: int, bits: int = 64) -> list[int]:
-    """Return masks of the blocks that `bits` bits are cut into, the leading one first."""
+    """Return the masks of the blocks that `bits` bits are cut into, the leading one first."""
     edges = [number * bits // blocks for number in range(blocks, -1, -1)]
     return [(1 << high) - (1 << low) for high, low in pairwise(edges)]
 

@@ -1,11 +1,11 @@
-"""Probabilistic simhash matching: the bits most likely to differ are flipped first (Sood &
-Loguinov, CIKM 2011).
+"""Probabilistic simhash matching: flip the bits first that are most likely to differ.
 
-The weight of a bit says how volatile it is: the smaller it is, the more likely the bit differs in a
-near duplicate. Bits are numbered 1..b by volatility, most volatile first. A set of h flipped bits
-is a sorted tuple. The sets of size h form a binary tree (VOSH, section 4 of the paper) with the
-root (1, 2, .., h), in which no child is more probable than its parent. A max-heap M over all trees
-yields the sets by falling probability. The search stops at a wanted recall.
+The source is Sood & Loguinov, CIKM 2011. The weight of a bit shows how volatile it is: the smaller
+it is, the more likely the bit differs in a near duplicate. Bits are numbered 1..b by volatility,
+most volatile first. A set of h flipped bits is a sorted tuple. The sets of size h form a binary
+tree (VOSH, section 4 of the paper) with the root (1, 2, .., h), in which no child is more probable
+than its parent. A max-heap M over all trees yields the sets by decreasing probability. The search
+stops at the required recall.
 """
 
 import heapq
@@ -33,8 +33,8 @@ def children(flips: FlipSet, bits: int) -> list[FlipSet]:
     """Return the children of a set in its tree: at most a left and a right one.
 
     The left child adds 1 to the last rank. For the right child, walk from the second to last rank
-    to the first, and look at the gap between each rank and the next one: at a gap of 1, go on; at a
-    gap of 2, raise this rank by 1; at a wider gap, there is no right child.
+    to the first one, and look at the gap between each rank and the next one. With a gap of 1,
+    continue. With a gap of 2, raise this rank by 1. With a wider gap, there is no right child.
     """
     below = []
     if flips and flips[-1] < bits:
@@ -51,9 +51,9 @@ def children(flips: FlipSet, bits: int) -> list[FlipSet]:
 def flip_sets(
     probabilities: Sequence[float], max_flips: int | None = None
 ) -> Iterator[tuple[FlipSet, float]]:
-    """Yield sets of bits to flip, by falling p(u, S) = prod over S of p_i x prod over the rest of
-    (1 - p_j).
+    """Yield sets of bits to flip with their probabilities, most probable first.
 
+    The probability of a set S is p(u, S) = prod over S of p_i x prod over the rest of (1 - p_j).
     `probabilities` are the flip probabilities of bits 1..b in order of volatility: 0.5 >= p_1 >=
     p_2 >= .. > 0. `max_flips` limits the size of the sets (all sizes by default).
 
@@ -80,12 +80,11 @@ def flip_sets(
 
 
 def flip_probabilities(weights: Floats, similarity: float) -> Floats:
-    """Return how probably each bit differs in a document of this Jaccard similarity, same shape as
-    the weights.
+    """Return the probability that each bit differs in a document of this Jaccard similarity.
 
-    `weights` are those of `features.bit_weights`. p_j = P(Y > abs(w_j)) with a normal Y:
-    Phi(-abs(w_j) u), where u = rho / sqrt(1 - rho^2) and the cosine rho = 2 J / (1 + J). Raises
-    ConfigurationError for J outside of 0..1.
+    The shape is that of the weights, which come from `features.bit_weights`. With a normal Y, it is
+    p_j = P(Y > abs(w_j)) = Phi(-abs(w_j) u), where u = rho / sqrt(1 - rho^2) and the cosine
+    rho = 2 J / (1 + J). Raises ConfigurationError for J outside of 0..1.
     """
     u = steepness(_check_share("similarity", similarity))
     return np.array(
@@ -102,24 +101,22 @@ def share_within(probabilities: Iterable[float], max_flips: int) -> float:
 
 
 def recall_by_probes(probabilities: Sequence[float], max_flips: int) -> tuple[Floats, Floats]:
-    """Return the recall after each probe, of documents that differ in at most `max_flips` bits: the
-    paper's figure 5.
+    """Return the recall after each probe for documents with at most `max_flips` different bits.
 
-    The first array is that of the volatile order, the second the mean of random ones; arguments as
-    in `flip_sets`.
+    This is figure 5 of the paper. The first array is for the volatile order, and the second one is
+    the mean of random orders. The arguments are those of `flip_sets`.
     """
     recall = np.cumsum([probability for _, probability in flip_sets(probabilities, max_flips)])
     return recall / recall[-1], np.arange(1, len(recall) + 1) / len(recall)
 
 
 class VolatilitySearch:
-    """One sorted table of hashes of 64 bits, asked for the likeliest flips of its leading bits
-    first (PSM).
+    """A sorted table of 64-bit hashes, searched with the most likely flips first (PSM).
 
-    A probe reads the hashes with the same leading bits, as many as there are bits in the number of
-    hashes, and keeps those within `distance` bits. The search stops when it must have met `recall`
-    of these: with 1, when all flips are tried. `similarity` is the Jaccard similarity of the
-    features that is looked for; it says how volatile bits are.
+    A probe reads the hashes with the same leading bits and keeps those within `distance` bits. The
+    number of leading bits is that of the bits in the number of hashes. The search stops when it has
+    found a share of `recall` on average; with 1, it stops after trying all flips. `similarity` is
+    the Jaccard similarity of features to search for, which determines how volatile bits are.
 
     Raises ConfigurationError for an argument out of range.
 
@@ -138,17 +135,17 @@ class VolatilitySearch:
             _check_share("recall", recall),
         )
         self.similarity = _check_share("similarity", similarity)
-        self.probes = 0  #: Of all searches so far.
+        self.probes = 0  #: The number of probes in all searches so far.
         self._hashes = array("Q")
 
     def insert(self, number: int) -> None:
-        """Keep a hash."""
+        """Add a hash."""
         insort(self._hashes, number)
 
     def find_first(self, number: int, weights: Floats) -> int | None:
         """Return a kept hash within the distance, or None.
 
-        `weights` are those of the bits of the one given.
+        `weights` are the bit weights of `number`.
         """
         return next(self._near(number, weights), None)
 

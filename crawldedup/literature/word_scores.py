@@ -6,12 +6,12 @@ Algorithm", weigh a word w of a document by
     W(w) = Score(w) / max over the document's words of Score,    Score(w) = n + lambda (Len(w) +
     Pos(w))
 
-where n is the number of its occurrences, Len(w) is 1 for a word of at least four characters and
-else 0, and Pos(w) is 1 for a noun and else 0. The paper says of lambda only that it is related to
-the length of the document; here it is one number. The smaller it is, the more the commonest words
+where n is the number of its occurrences, Len(w) is 1 for a word of at least four characters and 0
+otherwise, and Pos(w) is 1 for a noun and 0 otherwise. The paper only says that lambda is related to
+the length of the document. Here it is a constant. The smaller it is, the more the most common words
 of the language decide. In 1,155 Chinese pages of manuals, pairs that share less than half of their
-shingles were within 6 of 64 bits in .29 % of cases with lambda 0, .11 % with 1, .001 % with 3;
-pairs that share nine tenths differed by 1.5, 2.2, 2.2 bits, and by 2.8 with 5.
+shingles were within 6 of 64 bits in .29 % of cases with lambda 0, .11 % with 1, and .001 % with 3.
+Pairs that share nine tenths differed by 1.5, 2.2 and 2.2 bits, and by 2.8 bits with lambda 5.
 
     >>> score_words([("ice", "n"), ("ice", "n"), ("melts", "v")], lambda_=1)
     {'ice': 1.0, 'melts': 0.6666666666666666}
@@ -32,10 +32,10 @@ _HAN_RUN: Final = re.compile("([\u3400-\u4dbf\u4e00-\u9fff]+)")
 def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = 3.0) -> dict[str, float]:
     """Return W of each word: a weight above 0 and at most 1, ready for `features.simhash`.
 
-    `tagged` are the words of a document with their parts of speech, as of `tag_chinese`,
-    `tag_words` or another tagger. Words are compared normalized and case-folded, and one without a
-    letter or digit is left out. A word with several parts of speech counts as a noun if one of them
-    is. Raises ConfigurationError for a negative lambda.
+    `tagged` are the words of a document with their parts of speech, from `tag_chinese`, `tag_words`
+    or another tagger. Words are normalized and case-folded, and those without a letter or digit are
+    left out. A word with several parts of speech counts as a noun if one of them is. Raises
+    ConfigurationError for a negative lambda.
     """
     checks.number("from 0 on", lambda value: value >= 0)("lambda_", lambda_)
     counts: dict[str, int] = {}
@@ -43,7 +43,7 @@ def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = 3.0) -> dict
     for word, tag in tagged:
         parts = split_words(word)
         if parts:
-            # With a space, 3.14 stays apart from 314.
+            # A space keeps 3.14 different from 314.
             name = ("" if _HAN_RUN.fullmatch(word) else " ").join(parts)
             counts[name] = counts.get(name, 0) + 1
             bonus = (sum(map(len, parts)) >= 4) + is_noun(tag)
@@ -54,10 +54,12 @@ def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = 3.0) -> dict
 
 
 def is_noun(tag: str) -> bool:
-    """Return whether a tag stands for a noun or a name: n, nr, ns in jieba, NN, NNP in Penn, NOUN
-    and PROPN in Universal Dependencies.
+    """Return whether a tag stands for a noun or a name.
+
+    Examples are n, nr and ns in jieba, NN and NNP in Penn, NOUN and PROPN in Universal
+    Dependencies.
     """
-    # NUM is a numeral there.
+    # NUM is a numeral in Universal Dependencies.
     return tag.lower().startswith(("n", "propn")) and not tag.lower().startswith("num")
 
 
@@ -67,14 +69,15 @@ def tag_words(text: str) -> Iterator[tuple[str, str]]:
 
 
 def tag_chinese(text: str) -> Iterator[tuple[str, str]]:
-    """Yield words and parts of speech of the runs of Han characters, and the other words without.
+    """Yield the words of a text. Those in Han characters come with their parts of speech.
 
-    jieba segments each run by itself, by single characters where its dictionary has no word. So
-    near duplicates in mixed languages stay near. Raises MissingDependencyError without jieba.
+    jieba segments each run of Han characters separately, into single characters where its
+    dictionary has no word, so near duplicates in mixed languages stay near. Raises
+    MissingDependencyError if jieba isn't installed.
     """
     for number, run in enumerate(_HAN_RUN.split(text)):
         if number % 2:
-            # With HMM, many words that the dictionary lacks would take half a second a page.
+            # With HMM, many words that the dictionary lacks would take half a second per page.
             for pair in _segmenter().cut(run, HMM=False):
                 yield pair.word, pair.flag
         else:
@@ -83,8 +86,8 @@ def tag_chinese(text: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def _segmenter() -> Any:
-    # The shared one knows words that other code has added, reads a cache that anyone may write to,
-    # and logs.
+    # jieba's shared segmenter knows words that other code has added, reads a cache that anyone may
+    # write to, and logs.
     try:
         import jieba
         import jieba.posseg

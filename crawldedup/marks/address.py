@@ -31,7 +31,7 @@ _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _ACTION: Final = re.compile(
     r"replytocom|add-to-cart|add_to_wishlist|remove_item|share|like_comment", re.IGNORECASE
 )
-# Whether a page is printed is a yes or no: other values name prints.
+# Printing a page is a yes or no question, so other values name prints.
 _PRINT: Final = re.compile(r"printable|printer|print|print_?view|amp|pfstyle", re.IGNORECASE)
 _YES: Final = re.compile(
     r"|0|1|y|n|t|f|yes|no|on|off|true|false|view|print|page|preview|full|amp|wp|html?|pdf|friendly",
@@ -169,12 +169,12 @@ class _Parts(NamedTuple):
 
     host: str  #: With its port.
     path: str
-    query: Pairs  #: All parameters, and the number of a page that stands in the path.
-    views: list[View]  #: What host and path name of a view.
+    query: Pairs  #: All parameters, and the number of a page in the path.
+    views: list[View]  #: The views that host and path name.
 
 
 def _parts_of(url: str) -> _Parts | None:
-    """Return the parts of a URL; None for one without a host, and for a broken one."""
+    """Return the parts of a URL, or None if it has no host or is broken."""
     if len(url) > _LONGEST_URL:
         return None
     try:

@@ -17,7 +17,7 @@ MOST_PER_KEY: Final = 16
 
 
 class ExactKeys(NamedTuple):
-    """The exact keys of a page, of 40 bits each; None for those that a page doesn't have."""
+    """The exact keys of a page, 40 bits each, or None for those that a page doesn't have."""
 
     #: The text: its digest, and search bits, without which too many texts would share a key.
     text: int
@@ -25,7 +25,7 @@ class ExactKeys(NamedTuple):
     identity: int | None
     #: The address without its view.
     address: int | None
-    #: The text of a page whose place this one took.
+    #: The text of a page that this one replaced.
     former: int | None
 
 
@@ -64,7 +64,7 @@ def exact_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
 def sought_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
     """Return the exact keys under which the originals of a page may be filed.
 
-    The page looks for its own text among the former texts of others.
+    The page also looks for its own text among the former texts of other pages.
 
     Args:
         search: The search bits of its record, 64 of them.

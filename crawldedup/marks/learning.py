@@ -1,6 +1,6 @@
-"""A record without a mark learns it from its first copy.
+"""Add marks to records: a record without a mark learns it from its first copy.
 
-If a page shows no picture and a copy of it does, a third page with another picture must conflict
+If a page shows no picture but a copy of it does, a third page with another picture must conflict
 with the record from then on.
 
 A page that replaces another one, as the better copy, keeps the key of the other text. When the
@@ -13,7 +13,7 @@ from crawldedup.marks.packing import packed, unpacked
 
 
 def learned(marks: bytes, copy: bytes) -> bytes:
-    """Return the marks of a record after a copy was found. It takes over the marks that it lacks.
+    """Return the marks of a record after a copy was found, with the marks that it lacked.
 
     Pages of different sites learn nothing from each other, because each site writes its own
         headlines.

@@ -1,4 +1,4 @@
-"""The bytes of a page's marks, as fingerprints carry them and stores keep them.
+"""The binary format of a page's marks in fingerprints and stores.
 
 First come the marks of the content:
 
@@ -7,15 +7,15 @@ First come the marks of the content:
 - the digest of the text; the number of links (1 byte) and their sketch (8 bytes); the digest of the
   numbers; the digest of the comments, the size of their sample (1 byte) and the sample: each if its
   flag is set;
-- the names, each behind a byte for the parts it plays; the pictures; the players; the data, each
-  behind the hash of what it is called (2 bytes).
+- the names, each after a byte for the parts it plays; the pictures; the players; the data, each
+  after the hash of its name (2 bytes).
 
 Then those of the address, for a page that has one:
 
 - flags (1 byte); site, path and folder;
 - the names of the parameters (2 bytes) and the parameters; the views; the canonical address: each
   if its flag is set. Another flag says that the views are proved;
-- the text key of a page whose place this one took, if its flag is set.
+- the text key of a page that this one replaced, if its flag is set.
 
 A hash takes 3 bytes; those of names and pictures take 4, those of paths and parameters 5, and so
 does a text key. All numbers are big-endian. The scripts for Redis read the same bytes.
@@ -41,7 +41,7 @@ LEAST_LINKS: Final = 3
 """The minimum number of links that tell pages apart, except for listings."""
 
 MOST_BYTES: Final = 200
-"""No page has marks of more bytes."""
+"""The maximum number of bytes, which is more than the marks of any page have."""
 
 
 def packed(marks: Marks) -> bytes:
@@ -113,10 +113,10 @@ def packed_address(marks: AddressMarks) -> bytes:
     return bytes((flags,)) + bytes(body)
 
 
-# Siblings are met again and again.
+# The same siblings come up again and again.
 @lru_cache(maxsize=4096)
 def unpacked(data: bytes) -> Marks | None:
-    """Return the marks in these bytes; None for no bytes.
+    """Return the marks in these bytes, or None if there are no bytes.
 
     Raises:
         ValueError: These aren't marks.

@@ -1,8 +1,7 @@
-"""Marks that a user has ignored, by host, such as a picture that changes with every load."""
+"""Check the option for marks to ignore by host, such as a picture that changes with every load."""
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -50,11 +49,13 @@ def check_ignored_marks(name: str, value: Any) -> IgnoredMarks | None:
 
 
 def _checked_host(name: str, host: str) -> str:
-    with suppress(ValueError):
-        if _HOST.fullmatch(host.strip()):
-            return normal_host(host)
     allowed = "a host without scheme, port and path, or '*' for every host"
-    raise refused(f"{name}[{host!r}]", host, allowed)
+    if not _HOST.fullmatch(host.strip()):
+        raise refused(f"{name}[{host!r}]", host, allowed)
+    try:
+        return normal_host(host)
+    except ValueError:
+        raise refused(f"{name}[{host!r}]", host, allowed) from None
 
 
 def _checked_kinds(name: str, host: str, kinds: Sequence[str]) -> list[str]:

@@ -1,8 +1,8 @@
-"""The rule: are two pages that read alike siblings, or copies?
+"""The rule that decides whether two similar pages are siblings or copies.
 
-Similarity only nominates. A page may only be dropped if its content is already there, so the rule
-compares marks. A mark that only one page has isn't evidence: a print view without the picture is
-still a copy.
+Similarity alone doesn't decide. A page may only be dropped if its content is already there, so the
+rule compares marks. A mark that only one page has isn't evidence: a print view without the picture
+is still a copy.
 """
 
 import math
@@ -37,17 +37,17 @@ class Conflict(IntEnum):
     PICTURE = 3  #: Another lead picture.
     PLAYER = 4  #: Another video, frame or place on a map.
     DATA = 5  #: A declared value, a chosen option or a hidden field differs.
-    LISTING = 6  #: Listings that lead to other pages, or a listing and a page that is none.
+    LISTING = 6  #: Listings that lead to different pages, or a listing and another page.
     TEXT = 7  #: Another text at an address of the same form.
     LINKS = 8  #: Other links at an address of the same form.
 
 
-# links that only one of the pages has: fewer are a sign of a box that changes
+# Links that only one of the pages has. Fewer are a sign of a box that changes.
 _FEW_LINKS: Final = 3
 _LEAST_LISTED: Final = 2  # pages that a listing leads to
 _SHARED_LINKS: Final = 0.8
 _OTHER_SHARE: Final = 0.1  # the share of a listing's links that may change
-_FEW_COMMENTS: Final = 3  # fewer may be those of another day
+_FEW_COMMENTS: Final = 3  # fewer may come from a different day
 _SHARED_COMMENTS: Final = 0.25  # forms and rules are below all comments
 
 
@@ -70,9 +70,7 @@ def conflict(first: Marks, second: Marks) -> Conflict:
 
 
 def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
-    """Return what tells pages of one site apart that show the same marks, by their texts
-    and links.
-    """
+    """Return which texts or links tell two pages of one site apart that have the same marks."""
     content, other = first.content, second.content
     address, its = first.address, second.address
     if address is None or its is None:
@@ -95,7 +93,7 @@ def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
 
 
 def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ()) -> bool:
-    """Return whether two pages are views of one page even if their texts are only half alike.
+    """Return whether two pages are views of one page even if only half of their texts is alike.
 
     They have the same address except for views that the site has proved, and the same name, and
     nothing tells them apart. Instead of the name, everything else on the pages can be the same,
@@ -104,8 +102,8 @@ def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ())
     Args:
         first: The marks of one page.
         second: The marks of the other page.
-        proved: The hashes of views that are known by now to be proved. When the pages were
-            remembered, they may not have been.
+        proved: The hashes of views that are proved by now. They may not have been proved when the
+            pages were remembered.
     """
     address, its = first.address, second.address
     if address is None or its is None or address.site != its.site:
@@ -182,9 +180,7 @@ def have_other_players(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def is_of_one_form(first: AddressMarks, second: AddressMarks) -> bool:
-    """Return whether two addresses only differ in a value: in a parameter, or at the end of the
-    path.
-    """
+    """Return whether two addresses only differ in a parameter's value or the end of the path."""
     if first.path == second.path:
         return first.parameters != second.parameters
     return first.folder == second.folder and first.names == second.names
@@ -231,12 +227,11 @@ def are_other_listings(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def quotes_the_other(first: ContentMarks, second: ContentMarks) -> bool:
-    """Return whether one page is a listing and the other isn't, although it has links as well or a
-    name that the listing doesn't have.
+    """Return whether one page is a listing and the other is a different page that it quotes.
 
-    A listing that quotes a whole article isn't a copy of it. But the print view of a listing has no
-    links and the same name, and a page that leads to a single other page may be a view of that
-    page.
+    The other page must have links as well, or a name that the listing doesn't have. A listing that
+    quotes a whole article isn't a copy of it. But the print view of a listing has no links and the
+    same name, and a page that leads to a single other page may be a view of that page.
     """
     if first.is_listing == second.is_listing:
         return False
@@ -257,7 +252,7 @@ def _differ(first: int | None, second: int | None) -> bool:
 
 
 class _Names:
-    """The names of a page, by the part that each name plays; 0 if there is no such name."""
+    """The names of a page, by the part that each name plays, or 0 if there is none."""
 
     def __init__(self, names: tuple[Name, ...]) -> None:
         self.headline = self.first_heading = self.social = self.first_part = 0
@@ -294,7 +289,7 @@ class _Names:
         return [part for part in self.parts if part not in other.parts]
 
 
-# Siblings are met again and again.
+# The same siblings come up again and again.
 @lru_cache(maxsize=4096)
 def _taken_apart(names: tuple[Name, ...]) -> _Names:
     return _Names(names)
@@ -317,7 +312,7 @@ def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
 def _has_own_name(names: tuple[Name, ...], listing: tuple[Name, ...]) -> bool:
     """Return whether a page has a name that isn't among those of a listing.
 
-    The title of an article often ends as the home page is called, so the titles alone don't
+    The title of an article often ends with the name of the home page, so titles alone don't
     conflict.
     """
     if not names or not listing:
@@ -331,7 +326,7 @@ def _has_own_name(names: tuple[Name, ...], listing: tuple[Name, ...]) -> bool:
 
 
 def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
-    """Return whether two pages have a name, and the same one."""
+    """Return whether two pages have the same name."""
     first, second = _taken_apart(names), _taken_apart(others)
     if _are_views(first, second):
         return True
@@ -356,7 +351,7 @@ def _have_other_titles(first: _Names, second: _Names) -> bool:
     """Return whether the titles of two pages differ in a part that names them."""
     rest, its_rest = first.parts_besides(second), second.parts_besides(first)
     if not rest and not its_rest and first.first_heading and second.first_heading:
-        # The title is that of the site, or the pages have none.
+        # The title is the site's, or the pages have none.
         return _are_other(first.first_heading, first, second.first_heading, second)
     if not rest or not its_rest:
         return False

@@ -1,9 +1,9 @@
 """The marks of a page as it shows them, and as short keyed hashes.
 
-Most hashes have 24 bits. A page is compared with at most some hundred others, each with a handful
-of marks, so two of them agree by chance in less than one of a thousand checks. Those by which
-records are looked up must be longer, because a lookup brings together just the pages whose hashes
-agree: names and pictures have 32 bits, paths and parameters 40.
+Most hashes have 24 bits. A page is compared with at most a few hundred others, each with a handful
+of marks, so in less than one in a thousand checks, two of them agree by chance. Hashes that are
+used to look up records must be longer, because a lookup finds exactly the pages whose hashes agree:
+names and pictures have 32 bits, paths and parameters 40.
 """
 
 from collections.abc import Collection, Iterable
@@ -31,7 +31,7 @@ MOST_LINKS: Final = 255
 
 # The part that a name plays on its page.
 HEADLINE: Final = 1  # the longest heading that the title repeats
-FIRST_HEADING: Final = 2  # the only first heading
+FIRST_HEADING: Final = 2  # the only <h1>
 SOCIAL_TITLE: Final = 4  # og:title
 TITLE_PART: Final = 8  # a part of the title, between separators
 FIRST_PART: Final = 16  # the first of them
@@ -49,7 +49,7 @@ _BEST_ROLES: Final = (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART)
 
 
 class ShownName(NamedTuple):
-    """The name of a page in one place, in lower case, and the parts that it plays."""
+    """A name on a page, in lower case, and the parts that it plays there."""
 
     words: str
     roles: int
@@ -67,12 +67,12 @@ class ShownMarks:
         data: Declared identifiers, chosen options and hidden fields, by name; behind them the
             availability of what the page offers.
         text: The main text without names, links, and the numbers of visits and dates.
-        links: Where the links of the content lead.
+        links: The targets of the links in the content.
         is_listing: Whether the page mostly consists of links.
-        numbers: All numbers in the main text, and the first heading; only for the option
+        numbers: All numbers in the main text, and the <h1>. They are only set with the option
             `distinguish="numbers"`.
-        comments: What visitors have written below the main text, line by line. Where it is most of
-            what the page says, it is a part of the main text instead.
+        comments: The lines that visitors wrote below the main text. If they make up most of the
+            page, they are part of the main text instead.
         remarks: The longer ones of these lines, which nobody writes twice.
     """
 
@@ -95,8 +95,7 @@ class ShownMarks:
         return best.words if best is not None else ""
 
     def without(self, kinds: Collection[str]) -> Self:
-        """Return the marks without some kinds, which then no longer tell the page apart from
-        others.
+        """Return the marks without some kinds, which no longer tell the page apart from others.
 
         Without `listing`, a page that mostly consists of links is like any other page, with its
         name and without links. `links` only applies to other pages, because listings keep their
@@ -221,7 +220,7 @@ def best_name(names: tuple[AnyName, ...]) -> AnyName | None:
 class ContentMarks:
     """The hashes of `ShownMarks`, attribute by attribute.
 
-    `links` is the number of links, up to 255, and `sketch` is an odd sketch of where they lead: the
+    `links` is the number of links, up to 255, and `sketch` is an odd sketch of their targets: the
     parity of the links at each of 64 places.
     """
 
@@ -247,14 +246,14 @@ class AddressMarks:
         path: Host and path without views.
         folder: Host and path up to the last part.
         names: The names of the parameters that name content (16 bits).
-        parameters: These parameters with their values; 0 for none.
-        views: The views, without campaigns; 0 for none.
-        canonical: The address of the canonical page that the page claims, its own by default; 0 for
-            the home page, which means nothing.
-        is_proved: Whether the site has proved that what `views` holds names views: see
-            `crawldedup.hosts.views`. Always False without views.
-        former: The text key of the page whose place this one took as the better copy; 0 for none.
-            See `crawldedup.marks.learning.succeeding`.
+        parameters: These parameters with their values, or 0 if there are none.
+        views: The views, without campaigns, or 0 if there are none.
+        canonical: The address of the page that the canonical link names, by default the page's
+            own. It is 0 for the home page, which means nothing.
+        is_proved: Whether the site has proved that `views` are views: see `crawldedup.hosts.views`.
+            Always False without views.
+        former: The text key of the page that this one replaced as the better copy, or 0. See
+            `crawldedup.marks.learning.succeeding`.
     """
 
     site: int
@@ -287,7 +286,7 @@ class Marks:
 
 
 def short_hash(value: str, key: Key, bits: int = SHORT_BITS) -> int:
-    """Return a hash of some bits, at most 64, which is never 0."""
+    """Return a hash with the given number of bits, at most 64. It is never 0."""
     number = key.number(value.encode("utf-8", "replace"), "mark")
     return number & ((1 << bits) - 1) or 1
 
@@ -311,7 +310,7 @@ def address_marks(
     """Return the marks in the address of a page.
 
     Args:
-        address: The address, taken apart.
+        address: The parts of the address.
         url: The URL of the page.
         head: The canonical links in the head of the page.
         key: The key of the index.
@@ -322,7 +321,7 @@ def address_marks(
     claimed = claimed_url(url, head)
     canonical = whole_address(path, parameters)
     if claimed is not None and claimed != url and (other := Address.of(claimed)) is not None:
-        # Whole sites name their home page.
+        # On some sites, all pages name the home page.
         is_home = "/" not in other.path and not other.parameters
         its_path = short_hash(other.path, key, ADDRESS_BITS)
         its_parameters = _hash_of(other.parameters, key, ADDRESS_BITS)
@@ -340,12 +339,12 @@ def address_marks(
 
 
 def views_hash(views: tuple[View, ...], key: Key) -> int:
-    """Return the short hash of the views in an address; 0 for none."""
+    """Return the short hash of the views in an address, or 0 if there are none."""
     return _hash_of(tuple([str(view) for view in views]), key)
 
 
 def _hash_of(values: tuple[str, ...], key: Key, bits: int = SHORT_BITS) -> int:
-    """Return the hash of some texts; 0 for none."""
+    """Return the hash of some texts, or 0 if there are none."""
     return short_hash("&".join(values), key, bits) if values else 0
 
 

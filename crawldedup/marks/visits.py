@@ -1,4 +1,4 @@
-"""Find out from its marks what has changed on a page since an earlier visit."""
+"""Use the marks of a page to find out what has changed since an earlier visit."""
 
 from crawldedup.marks.packing import unpacked
 from crawldedup.marks.relation import Conflict, have_new_comments, shown_conflicts

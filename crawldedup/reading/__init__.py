@@ -1,13 +1,14 @@
-"""What is compared of a page, one module a step.
+"""Get the comparable content of a page, with one module for each step.
 
-`html` decodes the bytes, refuses what is no text or beyond its bounds, and parses the page once.
-Where the site is known, `area` cuts it to what CSS selectors choose. `blocks` walks the tree once,
-finds the blocks and their lines, and leaves out what is hidden or labeled as noise. `extract`
-makes the text: by default `main_text` finds the article among the blocks; `by_trafilatura`, a
-function of the user's and all visible text are one option away. A text that is too short gives way
-to all that is content, and begins with the page's name. `marks` reads what tells a page from its
-siblings: names, pictures, players, declared data and links.
+`html` decodes the bytes, rejects anything that isn't text or exceeds its limits, and parses the
+page once. If there are CSS selectors for the site, `area` cuts the page to what they select.
+`blocks` walks the tree once, finds the blocks and their lines, and leaves out what is hidden or
+labeled as noise. `extract` makes the text: by default, `main_text` finds the article among the
+blocks, and options select `by_trafilatura`, a function of the user's, or all visible text instead.
+If the text is too short, all content is taken, and the page's name comes first. `marks` reads what
+tells a page apart from its siblings: names, pictures, players, declared data and links.
 
-Beside the way stand what changed between two texts (`difference`), and which lines of a site change
-with every load (`volatile`): a crawl learns them, and `PageReader` leaves them out.
+Two more modules are not part of this sequence: `difference` shows what changed between two texts,
+and `volatile` handles the lines of a site that change with every load. A crawl learns which lines
+these are, and `PageReader` leaves them out.
 """

@@ -1,7 +1,7 @@
 """Find the addresses in an element: of its picture, its player, or its background.
 
 Libraries that load pictures late keep the address in a separate attribute, with a blank picture in
-`src`. They have words in common in the names of these attributes, but not the names.
+`src`. The names of these attributes differ, but they have words in common.
 """
 
 import re
@@ -25,7 +25,7 @@ _LONGEST_NAME: Final = 50
 _LONGEST_SET: Final = 20_000
 _LONGEST_STYLE: Final = 300_000
 
-# What an attribute may name, in the order in which it is believed.
+# What an attribute may name, most reliable first.
 _LATE, _PLAIN, _SET, _PLAYER, _OTHER, _NOTHING = range(6)
 
 _PLAIN_NAMES: Final = frozenset(["src", "data", "poster"])
@@ -62,11 +62,12 @@ def addresses_of(attributes: Attributes) -> Iterator[str]:
     """
     if first := attributes.get("data-src"):
         yield first
-    named = [
-        (kind, value)
-        for name, value in attributes.items()
-        if value and name != "data-src" and (kind := _kind_of(name)) != _NOTHING
-    ]
+    named = []
+    for name, value in attributes.items():
+        if value and name != "data-src":
+            kind = _kind_of(name)
+            if kind != _NOTHING:
+                named.append((kind, value))
     for kind, value in sorted(named, key=_by_kind):
         if kind == _SET:
             yield from _in_set(value)
@@ -102,7 +103,7 @@ def addresses_in_style(style: str) -> Iterator[str]:
     if len(style) > _LONGEST_STYLE:
         yield style
         return
-    # Takes linear time: what an open quote holds ends at the next one.
+    # Takes linear time, because the text of an open quote ends at the next one.
     for match in _IN_STYLE.finditer(style):
         if address := match[1] or match[2] or match[3]:
             yield address
@@ -129,7 +130,7 @@ def _by_kind(named: tuple[int, str]) -> int:
     return named[0]
 
 
-# The pages of a site have few names of attributes, again and again.
+# The pages of a site use the same few attribute names again and again.
 @lru_cache(maxsize=4096)
 def _kind_of(name: str) -> int:
     if name in _PLAIN_NAMES:

@@ -22,7 +22,7 @@ _LONGEST: Final = 200
 
 _DIGIT: Final = re.compile(r"\d")
 _WORD: Final = re.compile(r"[^\W\d_]+")
-# To look for these first takes a tenth of the time.
+# Searching for these first takes a tenth of the time.
 _WORDS_OF_AGES: Final = frozenset(
     [
         "ago", "fa", "for", "för", "geleden", "hace", "há",

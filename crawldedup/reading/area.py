@@ -1,8 +1,8 @@
-"""Choose the compared part of a page with CSS selectors, because knowing a site beats any rule of
-thumb.
+"""Choose the compared part of a page with CSS selectors.
+
+If you know a site, its selectors are better than any rule of thumb.
 """
 
-import contextlib
 import re
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
@@ -22,7 +22,7 @@ _ALLOWED: Final = (
     '"*" for all, to '
     'selectors, or to {"compare": SELECTOR, "leave_out": SELECTOR}'
 )
-# These take quadratic time on pages of many siblings, seconds from here on.
+# These selectors take quadratic time on pages with many siblings.
 _SLOW: Final = re.compile(r"~|:(?:nth|has|last|only|first-of)")
 _FEW_TAGS: Final = 5_000
 
@@ -87,12 +87,16 @@ def _host(name: str, given: str) -> str:
     Raises ConfigurationError for anything else, such as a URL.
     """
     host = given.strip().lower().removeprefix("www.").rstrip(".").strip("[]")
-    with contextlib.suppress(UnicodeError):
-        if host == EVERY_SITE or _HOST.fullmatch(host := host.encode("idna").decode()):
-            return host
-    raise refused(
-        f"{name}[{given!r}]", given, "a host without scheme, port and path, or '*' for every other"
-    )
+    if host == EVERY_SITE:
+        return host
+    try:
+        encoded = host.encode("idna").decode()
+    except UnicodeError:
+        encoded = ""
+    if not _HOST.fullmatch(encoded):
+        allowed = "a host without scheme, port and path, or '*' for every other"
+        raise refused(f"{name}[{given!r}]", given, allowed)
+    return encoded
 
 
 def _selects(selector: str, *, whole: bool = True) -> bool:
@@ -113,15 +117,11 @@ def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
     """
     if not areas:
         return None
-    host = ""
-    with contextlib.suppress(ValueError):
-        host = (
-            (urlsplit(url or "").hostname or "")
-            .encode("idna")
-            .decode()
-            .removeprefix("www.")
-            .rstrip(".")
-        )
+    try:
+        host = (urlsplit(url or "").hostname or "").encode("idna").decode()
+    except ValueError:
+        host = ""
+    host = host.removeprefix("www.").rstrip(".")
     suitable = (
         area for area in areas if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}")
     )
@@ -138,14 +138,14 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
     tree = parse(page.html)
     left_out = _outermost(tree, area.leave_out)
     for node in left_out:
-        # Or words of its neighbors would be one.
+        # Without a space, words of its neighbors would become one.
         node.insert_before(" ")
         node.decompose()
     wanted = _outermost(tree, area.compare)
     if not wanted and not left_out:
         return page, False
-    # All but these nodes goes, except what is around them, since a cell needs its table, and what
-    # describes the page.
+    # Everything is removed except these nodes, the elements around them (a cell needs its table),
+    # and what describes the page.
     described = [*wanted, *tree.css("head, script[type*='ld+json' i]")] if wanted else []
     kept = {node.mem_id for node in described}
     around = {outer.mem_id: outer for node in described for outer in elements_around(node)}
@@ -155,7 +155,7 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
                 node.decompose()
     for node in wanted:
         if node.tag not in ("html", "body"):
-            # Or words of two elements would be one.
+            # Without a space, words of two elements would become one.
             node.insert_before(" ")
     cut = HtmlPage(tree.html or "")
     # Selected elements are compared, even if their names say that they are noise.

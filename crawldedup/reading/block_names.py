@@ -1,6 +1,6 @@
-"""What an element is according to its attributes: an article, noise, comments, a sidebar.
+"""Find out from its attributes what an element is: an article, noise, comments, a sidebar.
 
-Class, role, item property and id are evidence, and no verdicts: see `blocks.blocks_without_noise`.
+Class, role, item property and id are only evidence: see `blocks.blocks_without_noise`.
 """
 
 import re
@@ -12,8 +12,9 @@ from selectolax.lexbor import LexborNode
 
 
 class Label:
-    """What the attributes of an element say, as numbers, because enumeration members take three
-    times as long to get.
+    """What the attributes of an element say.
+
+    These are plain numbers, because looking up members of an enumeration takes three times as long.
     """
 
     NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN, COMMENTS, REPLY = range(8)
@@ -38,7 +39,7 @@ _NOISE: Final = _word(
     r"most-?popular|read-?more|more-?on|also-?read|tags|tag-?list|tag-?cloud|footer|nav|navigation|navbar|menu|byline|"
     r"author-?bio|bio|copyright|toolbar|sr-only|screen-?reader\w*|visually-?hidden"
 )
-# What visitors have written, in a word such as "comment-body" or "commentlist".
+# Words for what visitors wrote, such as "comment-body" or "commentlist".
 _COMMENTS: Final = _word(
     r"comments?(?:-?(?:area|body|box|content|list|section|text|thread|tree|wrap(?:per)?))?|disqus|"
     r"(?:buyer|customer|guest|product)[_-]?reviews"
@@ -48,14 +49,14 @@ _REPLY: Final = _word(
     r"(?:accepted|suggested)answer"
 )
 _SIDEBAR: Final = _word("side-?bar")
-# Where terms and policies stand.
+# Words for elements with terms and policies.
 _FOOT: Final = _word(r"footer|cookie\w*|consent|modal|popup|copyright")
 _CONSENT: Final = _word(r"cookie\w*|consent")
 _TERMS: Final = _word(r"dialog|modal|popup|cookie\w*|consent|terms|privacy|polic(?:y|ies)")
 _NOISE_ID: Final = _part_of_id("sidebar|footer|nav|navigation|menu|related|share|social|newsletter")
 _COMMENTS_ID: Final = _part_of_id("comments|disqus_thread")
 _PLAIN_ID: Final = re.compile(r"[\w-]+")
-# What numbers the posts of a discussion: "p12", "post_12", "js-post-12", "elComment_12", "t1_ab12".
+# Ids that number posts of a discussion: "p12", "post_12", "js-post-12", "elComment_12", "t1_ab12".
 _REPLY_ID: Final = re.compile(
     r"(?:^|[_-]|^el)(?:p|posts?|comment|answer|reply|msg|message|review)[_-]?\d+$|^t1_\w",
     re.IGNORECASE,
@@ -73,9 +74,9 @@ _ARTICLE_WORD: Final = re.compile(
     re.IGNORECASE,
 )
 _NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
-# What a click opens, such as the description of a product. It is shown to whoever asks for it.
+# Words for elements that open with a click, such as the description of a product.
 _PANEL: Final = _word(r"accordion\w*|collapsed?|collapsible|tab-?pan(?:el|e)|tab-?content")
-# What React sends later than the rest: a script shows it as soon as it is there.
+# React sends these elements later than the rest, and a script shows them when they arrive.
 _STREAMED_ID: Final = re.compile(r"S:[0-9a-f]{1,8}$")
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
 _READ: Final = 150  # characters of a class: a page may have megabytes of them
@@ -97,7 +98,7 @@ def label_of(node: LexborNode) -> int:
             [names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)]
         )
     label = _of_names(names[:_READ])
-    # Each page has ids of its own, so these are not remembered.
+    # Ids differ from page to page, so they are not cached.
     if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE, Label.REPLY):
         return _with_id(label, (get("id") or "")[:_READ])
     return label
@@ -144,7 +145,7 @@ def noise_word(node: LexborNode) -> str:
     return found[0].strip(" \t\r\n_-") if found else (attributes.get("id") or "")[:_READ]
 
 
-# The pages of a site have few names, again and again.
+# The pages of a site use the same few names again and again.
 @lru_cache(maxsize=20_000)
 def _of_names(names: str) -> int:
     is_noise = bool(_NOISE.search(names))

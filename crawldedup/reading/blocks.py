@@ -1,8 +1,7 @@
-"""Parse a page once, and walk its tree once: its block elements, and the lines of text in them.
+"""Parse a page once, and walk its tree once to find its block elements and their lines of text.
 
-Lexbor parses as the HTML standard says and as browsers do. Its elements are dear to look at from
-Python, so whoever reads a page goes by the numbers of the blocks and by the lines, and looks at the
-few elements that matter.
+Lexbor parses like browsers do. Accessing its elements from Python is slow, so code that reads a
+page uses the numbers of blocks and the lines, and only accesses the few elements that matter.
 """
 
 from collections import defaultdict
@@ -36,7 +35,7 @@ BLOCKS: Final = tags("""
     fieldset figcaption figure footer form frame h1 h2 h3 h4 h5 h6 head header hgroup hr html legend
     li main menu nav noscript ol optgroup option p pre search section select summary table tbody td
     textarea tfoot th thead title tr ul
-""")  # Their edges separate words, even without white space.
+""")  # Their edges separate words, even without whitespace.
 INVISIBLE: Final = tags("audio canvas iframe map object script style svg template video")
 BOILERPLATE_TAGS: Final = tags("aside button dialog footer menu nav search select")
 BOILERPLATE_ROLES: Final = tags(
@@ -48,7 +47,7 @@ _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 
 
 def parse(html: str) -> LexborHTMLParser:
-    """Parse a page into a tree, in which the content of <noscript> stays text.
+    """Parse a page into a tree. The content of <noscript> stays text.
 
     Elements that are left open take quadratic time: see `html.bounded`.
     """
@@ -56,19 +55,19 @@ def parse(html: str) -> LexborHTMLParser:
 
 
 def own_text(node: LexborNode) -> str:
-    """Return the text in an element, without that of elements within.
+    """Return the text of an element, without that of the elements inside.
 
-    In SVG and MathML, scripts, styles and links stand within each other, so that the whole texts of
-    all of them may take a thousand times the memory of the page.
+    In SVG and MathML, scripts, styles and links can be nested, so their complete texts might take a
+    thousand times the memory of the page.
     """
     return node.text(deep=False) or ""
 
 
 @cache
 def kind_of(name: str) -> int:
-    """Return Lexbor's number for a tag of HTML.
+    """Return Lexbor's number for an HTML tag.
 
-    A site's own tags have another number in each page.
+    Custom tags of a site have a different number on each page.
     """
     return parse("").create_node(name).tag_id
 
@@ -90,12 +89,12 @@ _TEXT, _INLINE, _LINK, _BREAK, _BLOCK, _BOILERPLATE, _SKIPPED, _MEDIA = range(8)
 # Elements that show something without text.
 _SHOWS: Final = tags("img iframe video audio embed object")
 _HIDDEN: Final = INVISIBLE | tags("head input noembed noframes noscript title")
-# A button is a block, for one that was never closed holds the page.
+# A button is a block, because one that is never closed contains the rest of the page.
 _CONTROLS: Final = tags("datalist option select textarea")
 
 
 def _roles(hidden: Iterable[str]) -> list[int]:
-    """Return what the walk does at each tag. An unknown tag is a part of its line."""
+    """Return what the walk does at each tag. Unknown tags are treated as inline elements."""
     roles = dict.fromkeys(kinds_of(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
     roles |= {
         kind_of("br"): _BREAK,
@@ -113,7 +112,7 @@ _WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
 # The maximum number of blocks whose names are read. A page may have 100,000, each with a different
 # name.
 _NAMED: Final = 5_000
-# Letters up to which noise is looked at all the same: a price may be named "promo".
+# Noise with at most this many letters is read anyway: a price may be named "promo".
 _SHORT_NOISE: Final = 100
 # How many times longer than the rest of the page, without links, noise can be before it counts as
 # content.
@@ -129,7 +128,7 @@ _FEET: Final = tags("footer dialog")
 _FEET_KINDS: Final = kinds_of(_FEET)
 _H1: Final = kind_of("h1")
 _MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
-# Of names within names that don't count, such as comments in a list of comments.
+# How many levels of nested noise may turn out to be content, like comments in a list of comments.
 _LEVELS_OF_NAMES: Final = 3
 
 TextLine = tuple[
@@ -139,14 +138,12 @@ TextLine = tuple[
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The block elements of a body, in document order, each with the number of the one around it.
+    """The block elements of a body, numbered in document order.
 
-    -1 for the body.
-
-    What a block holds are the numbers from its own to before its end. `names` are what its
-    attributes say of it. `links` are the links, and `media` the pictures, frames and players.
-    `content` has the `mem_id` of elements that hold most of the page, whatever they are called.
-    `left_out` are the elements that were left out for their names or tags, or that may be.
+    `parents` has the block around each one, -1 for the body. The blocks inside of a block have the
+    numbers from its own to before its end. `names` are the labels from their attributes. `media`
+    are pictures, frames and players. `content` has the `mem_id` of elements that hold most of the
+    page. `left_out` are elements that were left out because of their names or tags, or may be.
     """
 
     nodes: list[LexborNode]
@@ -175,24 +172,25 @@ class Blocks:
 
 
 def totals(own: list[int], ends: list[int]) -> list[int]:
-    """Sum the values of each block and of the blocks within it, by differences of running sums."""
+    """Return the sum of the values of each block and all blocks inside of it."""
     before = [0, *accumulate(own)]
     return [before[end] - before[block] for block, end in enumerate(ends)]
 
 
 def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main") -> set[int]:
-    """Return the `mem_id` of each element around a first heading, an article or <main>.
+    """Return the `mem_id` of each element around an <h1>, an <article> or <main>.
 
-    A navigation that holds the article was never closed, so it is none. The terms in a footer may
-    have a first heading, too, which holds nothing beside that of the page.
+    A navigation that contains the article was never closed, so it isn't treated as one. An <h1>
+    above the terms in a footer doesn't count if the page has an <h1> elsewhere.
     """
     nodes = tree.css(content)
     return _around(nodes, _FEET_KINDS) or _around(nodes, frozenset())
 
 
 def _around(nodes: Sequence[LexborNode], feet: Set[int]) -> set[int]:
-    """Return the `mem_id` of the elements around some others, but not of what is around a first
-    heading that stands in one of the kinds `feet`.
+    """Return the `mem_id` of the elements around some others.
+
+    Those around an <h1> that is inside one of the kinds `feet` are left out.
     """
     around: set[int] = set()
     in_feet: set[int] = set()
@@ -212,22 +210,21 @@ def _around(nodes: Sequence[LexborNode], feet: Set[int]) -> set[int]:
 
 
 def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
-    """Walk a tree. Controls, such as buttons and choices, are left out unless asked for."""
+    """Walk a tree. Controls, such as buttons and choices, are left out unless requested."""
     return _walk(tree.body, _anchors(tree), _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS)
 
 
 def blocks_in(tree: LexborHTMLParser, nodes: Sequence[LexborNode]) -> Iterator[Blocks]:
-    """Walk some elements of a tree, and leave out nothing but controls."""
+    """Walk some elements of a tree, leaving out only controls."""
     anchors = _anchors(tree) if nodes else frozenset()
     for node in nodes:
         yield _walk(node, anchors, _WITHOUT_CONTROLS)
 
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
-    """Walk a tree, but not into navigation, footers and what is named as noise or hidden.
+    """Walk a tree without navigation, footers, and elements that are hidden or named as noise.
 
-    Names and tags are evidence, no verdicts: an element that holds most of what the page says is
-    content, whatever it is called.
+    Names and tags are only evidence: an element with most of the page's text is content.
     """
     anchors = _anchors(tree)
     blocks = _walk(tree.body, anchors, _WITHOUT_CONTROLS, holders)
@@ -242,32 +239,32 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
 
 
 class LeftOut(NamedTuple):
-    """An element that was left out for its name or its tag, or will be since it is short."""
+    """An element that was left out because of its name or tag, or will be if it stays short."""
 
     node: LexborNode
     letters: int  # as `size_of` counts them
     name: int
-    """What its attributes say of it, unless it was left out for its tag."""
+    """The label from its attributes, unless it was left out because of its tag."""
 
     is_read: bool = False
-    """Whether it is so short that it was read all the same."""
+    """Whether it is so short that it was read anyway."""
 
 
 def _content_among(
     left_out: Sequence[LeftOut], lines: Sequence[TextLine], anchors: Set[int]
 ) -> frozenset[int]:
-    """Return the `mem_id` of the elements that hold several times what the rest of the page says.
+    """Return the `mem_id` of elements with several times as much text as the rest of the page.
 
-    Elements of one tag and name count together, such as the replies to a question, short ones
-    included.
+    Elements with the same tag and name count together, such as the replies to a question, including
+    short ones.
 
     Args:
         left_out: The elements that were left out.
-        lines: The lines of the rest.
-        anchors: The `mem_id` of each <a> that is no link.
+        lines: The lines of the rest of the page.
+        anchors: The `mem_id` of each <a> that isn't a link.
     """
     read = sum([each.letters for each in left_out if each.is_read])
-    # Most pages end here, since letters of any script count at least once.
+    # Most pages stop here, because letters of any script count at least once.
     least = sum([least_with_titles(text, linked) for text, linked, _ in lines])
     if _are_short(left_out, least - read):
         return frozenset()
@@ -291,7 +288,7 @@ def _content_among(
         else:
             times = _BELIEVED_IN_DOUBT if is_foot else _BELIEVED
         most = max(rest * times, _LEAST_CONTENT)
-        # The letters of programs and styles were counted as well.
+        # Until now, the letters of programs and styles were counted as well.
         letters = sum([each.letters for each in group])
         if letters <= most:
             continue
@@ -316,9 +313,9 @@ def _asks_for_consent(node: LexborNode) -> bool:
 
 
 def _letters_shown(node: LexborNode, anchors: Set[int], *, is_foot: bool) -> int:
-    """Return how many letters an element shows that are not those of links.
+    """Return the number of letters that an element shows, without those of links.
 
-    Terms stand in dialogs of a footer, and are read by nobody.
+    In a footer (`is_foot`), dialogs and terms don't count, because nobody reads them.
     """
     blocks = _walk(node, anchors, _WITHOUT_CONTROLS)
     terms = _blocks_of_terms(blocks) if is_foot else frozenset()
@@ -327,7 +324,7 @@ def _letters_shown(node: LexborNode, anchors: Set[int], *, is_foot: bool) -> int
 
 
 def _blocks_of_terms(blocks: Blocks) -> frozenset[int]:
-    """Return the blocks inside of an element that are called terms, with all that is in them."""
+    """Return the blocks named as terms, with all blocks inside of them."""
     terms: set[int] = set()
     end = 0
     for block in range(1, min(len(blocks.nodes), _NAMED)):
@@ -337,7 +334,7 @@ def _blocks_of_terms(blocks: Blocks) -> frozenset[int]:
     return frozenset(terms)
 
 
-# One loop over plain lists, with few looks at each node: a call for each would take as long again.
+# One loop over plain lists with few accesses to each node. A function call would double the time.
 def _walk(  # noqa: C901, PLR0915
     body: LexborNode | None,
     anchors: Set[int],
@@ -345,10 +342,9 @@ def _walk(  # noqa: C901, PLR0915
     holders: Set[int] | None = None,
     content: frozenset[int] = frozenset(),
 ) -> Blocks:
-    """Return the blocks of a body, or of another element.
+    """Return the blocks of a body or another element.
 
-    With `holders`, the names of blocks are read, and what is noise is left out, unless it is
-    `content`.
+    With `holders`, names of blocks are read, and noise is left out unless it is `content`.
     """
     if body is None:
         return Blocks([], [], [], [], [], [], [], [])
@@ -357,7 +353,6 @@ def _walk(  # noqa: C901, PLR0915
     links_met: list[LexborNode] = []
     media: list[LexborNode] = []
     pieces: list[str] = []
-    # The open elements that contain something, and what each of them is.
     opened, roles = [body], [_BLOCK]
     left_out: list[LeftOut] = []
     linked = links = block = 0
@@ -389,7 +384,7 @@ def _walk(  # noqa: C901, PLR0915
             node = node.next
             continue
         child = node if role == _TEXT else node.first_child
-        # Most inline elements hold a text and no more.
+        # Most inline elements contain nothing but a text.
         if role == _TEXT or (
             role <= _LINK and child is not None and child.tag_id == TEXT and child.next is None
         ):
@@ -420,7 +415,7 @@ def _walk(  # noqa: C901, PLR0915
                 if len(nodes) < _NAMED:
                     name = label_of(node)
                 is_noise = name in _LEFT_OUT and not _is_held(node, holders, content)
-                # What is in short noise is no longer, and is not measured again.
+                # Elements inside of short noise aren't longer, so they aren't measured again.
                 if is_noise and short_noise < 0:
                     text = node.text()
                     letters = size_of(text)
@@ -447,19 +442,19 @@ def _walk(  # noqa: C901, PLR0915
 
 
 def _is_held(node: LexborNode, holders: Set[int], content: frozenset[int]) -> bool:
-    """Return whether an element is content, or around it, whatever it is called."""
+    """Return whether an element is content, or contains it, whatever its name is."""
     return node.mem_id in holders or node.mem_id in content
 
 
 def _may_be_left_out(letters: int) -> int:
-    """Return how many elements may have been left out before one of so many letters is weighed."""
+    """Return the number of left-out elements up to which one with this many letters is weighed."""
     return _MOST_LEFT_OUT if letters > _SHORT_NOISE else _MOST_LEFT_OUT // 2
 
 
 def _anchors(tree: LexborHTMLParser) -> set[int]:
-    """Return the `mem_id` of each <a> that leads nowhere: it marks a place, and its text is text.
+    """Return the `mem_id` of each <a> that isn't a link but marks a place. Its text is plain text.
 
-    Scripts make links of others, as in menus, so those with a handler or a role are links.
+    Those with a handler or a role count as links, because scripts make them links, as in menus.
     """
     return {node.mem_id for node in tree.css(_ANCHORS)}
 
@@ -471,16 +466,16 @@ def _end_line(lines: list[TextLine], pieces: list[str], linked: int, block: int)
 
 
 _LEVELS: Final = 200  # of elements around one; real pages have up to 60
-_PARTS: Final = 100  # of an element: a picture may stand before its text
+_PARTS: Final = 100  # of an element: there may be a picture before its text
 
 
 def within(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the first parts of a node, texts and comments included, in document order."""
+    """Yield the first parts of a node, including texts and comments, in document order."""
     return islice(node.traverse(include_text=True), 1, _PARTS)
 
 
 def text_within(node: LexborNode, most: int) -> str:
-    """Return the beginning of the text in the first parts of a node, in one line."""
+    """Return the beginning of the text in the first parts of a node, on one line."""
     parts = islice(node.traverse(include_text=True), _PARTS)
     return " ".join(
         "".join([part.text_content or "" for part in parts if part.tag_id == TEXT])[:most].split()

@@ -1,6 +1,4 @@
-"""Let trafilatura find the main text of a page, within limits, because it doesn't have its own time
-limits.
-"""
+"""Let trafilatura find the main text of a page, within limits, because it has no time limit."""
 
 import logging
 import re
@@ -15,18 +13,18 @@ from crawldedup.errors import PageError
 from crawldedup.reading.blocks import BOILERPLATE_TAGS
 from crawldedup.reading.html import HtmlPage
 
-# It moves text element by element and level by level, takes 10 ms for an article, and minutes for
-# 50,000 elements, or for 10,000 nested 250 deep, and quadratic time for a row.
+# It moves text element by element and level by level. That takes 10 ms for an article, but minutes
+# for 50,000 elements or for 10,000 that are nested 250 deep, and quadratic time for a table row.
 _MOST_TAGS: Final = 20_000
 _MOST_ATTRIBUTES: Final = 100_000
-# Letters, which it searches for dozens of words; data URLs do not count.
+# Letters, which it searches for dozens of words. Data URLs don't count.
 _MOST_IN_ATTRIBUTES: Final = 1_000_000
 _MOST_LEVELS: Final = 64
 # Tags times letters, since removing an element copies the text around it.
 _MOST_WORK: Final = 1_500_000_000
 _MOST_CELLS_PER_ROW: Final = 5000
 
-# It warns about every page without text. A level that the user has set is kept.
+# It warns about every page without text. A log level that the user has set is kept.
 _logger: Final = logging.getLogger("trafilatura")
 if _logger.level == logging.NOTSET:
     _logger.setLevel(logging.CRITICAL)
@@ -53,16 +51,17 @@ def parse_with_lxml(html: str) -> HtmlElement:
         tree = document_fromstring(_END_OF_DOCUMENT.sub("", html).encode("utf-8"), parser=parser)
     except etree.ParserError as error:
         raise PageError("empty", "there is nothing on the page") from error
-    # At its limits libxml2 returns the tree so far without an error; pages cut off at one place
-    # would look alike.
+    # When it reaches its limits, libxml2 returns the tree so far without an error, and pages that
+    # are cut off at the same place would look alike.
     if parser.error_log.filter_types(etree.ErrorTypes.ERR_RESOURCE_LIMIT):
         raise PageError("too_deep", "the elements of the page are nested more than 256 deep")
     return tree
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return the text that trafilatura's fast mode finds, including tables; "" for a page that
-    would take too long.
+    """Return the text that trafilatura's fast mode finds, including tables.
+
+    The text is "" for a page that would take too long.
     """
     tags = page.html.count("<") - page.html.count("</")
     if tags > _MOST_TAGS:
@@ -74,14 +73,15 @@ def main_text(page: HtmlPage) -> str:
         return ""
     if tags * len(page.html) > _MOST_WORK and tags * sum(map(len, _seen_texts(tree))) > _MOST_WORK:
         return ""
-    # If trafilatura finds little text, it takes all there is, out of scripts and JSON, too, in
+    # If trafilatura finds little text, it takes all there is, even from scripts and JSON, in
     # quadratic time.
     for element in tree.iter(*BOILERPLATE_TAGS):
         element.tag = "div" if _holds_content(element) else "script"
     etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
-    # It repeats a spanned cell up to 100 x 100 times, which takes minutes for a page of such cells.
+    # It repeats a cell with spans up to 100 x 100 times, so a page of such cells takes minutes.
     etree.strip_attributes(tree, "data-preloaded", "colspan", "rowspan")
-    rows = Counter(row for cell in tree.iter("td", "th") if (row := cell.getparent()).tag == "tr")
+    parents = [cell.getparent() for cell in tree.iter("td", "th")]
+    rows = Counter(parent for parent in parents if parent.tag == "tr")
     is_wide = max(rows.values(), default=0) > _MOST_CELLS_PER_ROW
     document = trafilatura.bare_extraction(
         tree, fast=True, include_comments=False, include_tables=not is_wide

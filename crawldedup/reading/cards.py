@@ -1,9 +1,9 @@
-"""Find the cards of a page: what a listing lists below, or above, the text that describes it.
+"""Find the cards of a page: the entries of a listing that has a description above or below it.
 
-Shops write the same text on each page of a category, and agencies on each page of their adverts. It
-is the prose of the page, but the page is the list. Articles have lists beside them as well, such as
-those of other articles, so only a list that stands with the headline counts, if there is one, and
-only one of many and long parts that is not small beside the prose.
+Shops repeat the same text on each page of a category, and agencies on each page of their adverts.
+This text is the only prose on the page, but the list is its content. Articles can also have lists
+next to them, such as lists of other articles. Therefore, a list counts only if it belongs to the
+headline (if there is one), has many long parts, and is not small compared with the prose.
 """
 
 from collections import defaultdict
@@ -16,8 +16,8 @@ from crawldedup.reading.headline import is_title
 
 _FEWEST: Final = 8  # cards
 _LEAST_SIZE: Final = 20  # bytes of a card; the parts of a menu have fewer
-# Shares of the page's prose that a list has at least: one of many cards, or before most of the
-# prose, any other, and one of a page that has no headline.
+# The least size of a list, as a share of the page's prose: for a list with many cards or one before
+# most of the prose, for any other list, and for one on a page without a headline.
 _LEAST_IF_PLAIN: Final = 0.1
 _LEAST: Final = 0.2
 _LEAST_ALONE: Final = 0.4
@@ -28,16 +28,17 @@ _READ: Final = 300  # characters of a class
 
 
 class Sizes(NamedTuple):
-    """The bytes of the lines that are kept, block by block."""
+    """The sizes of the kept lines of each block, in bytes."""
 
-    every: Sequence[int]  #: Of all lines in a block and in the blocks within it.
-    prose: Sequence[int]  #: Of the lines of prose among them.
-    own_prose: Sequence[int]  #: Of those that stand right in the block.
+    every: Sequence[int]  #: All lines in a block and in the blocks inside of it.
+    prose: Sequence[int]  #: The lines of prose among them.
+    own_prose: Sequence[int]  #: The lines of prose directly in the block.
 
 
 class _Counted:
-    """Sizes, how many lines in each block name a page or a thing, by a link or a heading, and how
-    much prose there is before each block.
+    """Numbers for each block: its sizes, its names, and the bytes of prose before it.
+
+    A name is a line with a link or a heading, because it names a page or a thing.
     """
 
     def __init__(self, blocks: Blocks, kept: Sequence[int], sizes: Sizes) -> None:
@@ -59,14 +60,14 @@ def cards_of(
     around: range,
     has_headline: bool,
 ) -> frozenset[int]:
-    """Return the blocks of cards, with all that is in them.
+    """Return the blocks of cards, with all blocks inside of them.
 
     Args:
         blocks: The blocks of the page.
-        kept: The lines of it that are no noise.
-        sizes: The bytes of these lines in each block.
-        around: The blocks that stand with the headline, behind it.
-        has_headline: Whether there is one.
+        kept: The lines of the page that aren't noise.
+        sizes: The sizes of these lines in each block.
+        around: The blocks after the headline that belong to it.
+        has_headline: Whether there is a headline.
     """
     counted = _Counted(blocks, kept, sizes)
     least = _LEAST_IF_PLAIN * counted.prose[0]
@@ -84,7 +85,7 @@ def cards_of(
 
 
 def _alike(blocks: Blocks, holder: int, counted: _Counted, around: Container[int]) -> Sequence[int]:
-    """Return the largest group of parts of a block that have one tag and first class."""
+    """Return the largest group of parts of a block with the same tag and the same first class."""
     groups: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     for part in blocks.children(holder):
         if part in around and counted.names[part]:

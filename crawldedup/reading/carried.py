@@ -1,6 +1,6 @@
 """Find out whether the links of a page carry the session in its URL on to other pages.
 
-A session goes with the visitor. The number of a document, even if it is called `sid`, does not.
+A session follows the visitor. The number of a document doesn't, even if it is called `sid`.
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 from crawldedup.marks.address import Address, View
 from crawldedup.reading.html import HtmlPage
 
-_MOST_TRIED: Final = 20  # links that hold all values, and lead to the page itself perhaps
+_MOST_TRIED: Final = 20  # links that contain all values, and may lead to the page itself
 
 
 def values_in(url: str) -> tuple[View, ...]:

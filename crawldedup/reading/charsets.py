@@ -13,22 +13,22 @@ import webencodings
 from w3lib.encoding import resolve_encoding
 
 WIDE: Final = ("utf-16", "utf-32")
-# Text encodings of Python that no web page is written in; punycode takes quadratic time.
+# Text encodings of Python that no web page uses. One of them, punycode, takes quadratic time.
 _NOT_FOR_PAGES: Final = frozenset(
     {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
 )
-# Encodings of the standard that Python has under other names.
+# Encodings of the standard that have different names in Python.
 _CODECS: Final = {
-    # The letters of both stand in the order in which they are read.
+    # In both, letters are in reading order.
     "iso-8859-8-i": "iso8859-8",
     "x-mac-cyrillic": "mac-cyrillic",
 }
-# In a page it means windows-1252, which is what is taken if nothing is declared.
+# On a page, it means windows-1252, which is the default if nothing is declared.
 _USER_DEFINED: Final = "x-user-defined"
-# Browsers look at the first 1,024 bytes.
+# Browsers only look at the first 1,024 bytes.
 _HEAD: Final = 4096
 _LONGEST_LABEL: Final = 100
-# Where a quote is missing, the rest of a page follows.
+# If a quote is missing, a value may contain the rest of the page.
 _END_OF_LABEL: Final = re.compile(r"""[\s<>"';,]""")
 _IN_TYPE: Final = re.compile(r"""(?:^|;)\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _IN_CONTENT: Final = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
@@ -37,7 +37,7 @@ _ATTRIBUTE: Final = re.compile(
     r"""[\s/"']*([^\s=/>"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]*)))?"""
 )
 _TYPE_IN_META: Final = re.compile(r"content[-_ ]?type", re.IGNORECASE)
-# An XML declaration in an encoding of two bytes a letter.
+# An XML declaration in an encoding with two bytes per letter.
 _WIDE_XML: Final = {b"<\0?\0x\0": "utf-16-le", b"\0<\0?\0x": "utf-16-be"}
 
 
@@ -49,12 +49,12 @@ def codec_of(label: str | None) -> str | None:
         name = str(standard.name) if standard else written
         if name == _USER_DEFINED:
             return None
-        # Where the standard refuses to decode, one name stands for several encodings.
+        # The standard has one name for several encodings that it refuses to decode.
         codec = _CODECS.get(name) or resolve_encoding(name) or resolve_encoding(written)
         if codec is None or codec in _NOT_FOR_PAGES:
             return None
-        # Codecs that are no text encodings, such as hex, raise LookupError; a NUL in the label
-        # ValueError.
+        # Codecs that aren't text encodings, such as hex, raise LookupError, and a NUL in the label
+        # raises ValueError.
         "".encode(codec)
     except (LookupError, ValueError):
         return None
@@ -62,10 +62,10 @@ def codec_of(label: str | None) -> str | None:
 
 
 def names_no_page(label: str | None) -> bool:
-    """Return whether a label names an encoding in which no web page is written, such as utf-7.
+    """Return whether a label names an encoding that no web page uses, such as utf-7.
 
-    Bytes in such an encoding may look like another text in UTF-8. A label that means nothing to
-    anybody says nothing about the bytes.
+    Bytes in such an encoding may look like a different text in UTF-8. An unknown label says nothing
+    about the bytes.
     """
     if not label or codec_of(label) is not None:
         return False
@@ -102,9 +102,12 @@ def codec_inside(body: bytes) -> str | None:
     for beginning, wide in _WIDE_XML.items():
         if body.startswith(beginning):
             return wide
-    codec = next(filter(None, map(codec_of, _labels_inside(body))), None)
-    # A declaration read as ASCII cannot be true of the page it stands in (HTML standard, 13.2.3.2).
-    return "utf-8" if codec is not None and codec.startswith(WIDE) else codec
+    for label in _labels_inside(body):
+        codec = codec_of(label)
+        if codec is not None:
+            # What can be read as ASCII isn't UTF-16, whatever it says (HTML standard, 13.2.3.2).
+            return "utf-8" if codec.startswith(WIDE) else codec
+    return None
 
 
 def _labels_inside(body: bytes) -> Iterator[str]:

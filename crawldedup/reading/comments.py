@@ -1,9 +1,9 @@
-"""Read the comments that visitors have written below the main text of a page.
+"""Read the comments that visitors wrote below the main text of a page.
 
-An article stays the same article if somebody comments on it. So comments decide what a page is only
-where they are most of what it says, as in a discussion. Elsewhere they are kept apart from the main
-text: they tell whether the page has changed since an earlier visit, and the pages of a long
-discussion from each other.
+An article stays the same article if somebody comments on it. So comments are content only if they
+make up most of a page, as in a discussion. On other pages, they are kept separate from the main
+text. They show whether a page has changed since an earlier visit, and tell the pages of a long
+discussion apart.
 """
 
 import re
@@ -24,7 +24,7 @@ _HEADINGS: Final = "h1 a[href], h2 a[href], h3 a[href], h4 a[href]"
 _NUMBER: Final = re.compile(r"\d+$")
 _MAY_BE_ARTICLE: Final = re.compile(r"(?:^|[_-])(?:p|posts?|msg|message)[_-]?$", re.IGNORECASE)
 
-# Bounds: a page may have 100,000 of each.
+# Limits, because a page may have 100,000 of each.
 _MOST_LINES: Final = 5_000
 _ONLY_NUMBERS: Final = re.compile(r"[\d\s!-/:-@[-`{-~]+")
 _MOST_REMEMBERED: Final = 400
@@ -34,10 +34,10 @@ _LONGEST: Final = 2_000
 
 _LINKED_SHARE: Final = 0.5
 _FEW_WORDS: Final = 8
-"""A line with this few words and a date or a count says when somebody wrote, rather than what."""
+"""A line with at most this many words and a date or a count says when somebody wrote, not what."""
 
 _LEAST_OF_REMARK: Final = 6
-"""In words. Shorter lines, such as names and thanks, recur below every article."""
+"""The number of words. Shorter lines, such as names and thanks, recur below every article."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _replies(blocks: Blocks) -> Iterator[range]:
     counts = Counter(kinds)
     end = 0
     for block, kind in zip(posts, kinds, strict=True):
-        # Nested ones are a part of the outermost, so that no part is searched twice.
+        # Nested ones are part of the outermost one, so no part is searched twice.
         if block < end or (counts[kind] == 1 and kind.may_be_article):
             continue
         end = blocks.ends[block]

@@ -20,7 +20,7 @@ Values = Iterator[tuple[str, str]]
 
 _BLOCK_KINDS: Final = kinds_of(BLOCKS)
 
-# Bounds: a page may have 100,000 of each.
+# Limits, because a page may have 100,000 of each.
 _MOST_ELEMENTS: Final = 400
 _MOST_CONTROLS: Final = 100
 _MOST_PLACES: Final = 3
@@ -59,7 +59,7 @@ class Elements(NamedTuple):
 
     @classmethod
     def of(cls, tree: LexborHTMLParser, text: str) -> Self:
-        """Find them in one pass. If there is a lot of text, the state of scripts isn't needed."""
+        """Find these elements of a page in one pass. With much text, script states are left out."""
         scripts = _LINKED_DATA if len(text) >= _LONG_TEXT else _ANY_DATA
         found = cls([], [], [], [])
         for node in tree.css(f"{scripts}, {_SAYING}")[:_MOST_ELEMENTS]:
@@ -226,7 +226,7 @@ def _parts_of(inner: _Inner) -> list[_Inner]:
 
 
 def _chosen(controls: Sequence[LexborNode], blocks: Blocks) -> Values:
-    """Yield hidden fields, checked buttons and selected options, because they say what is shown."""
+    """Yield hidden fields, checked buttons and selected options, which determine what is shown."""
     shown: set[int] | None = None
     for node in controls[:_MOST_CONTROLS]:
         holder: LexborNode | None = node
@@ -254,12 +254,12 @@ def _around(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def _shown(blocks: Blocks) -> set[int]:
-    """Return the `mem_id` of each block that the walk has kept."""
+    """Return the `mem_id` of each block that the walk kept."""
     return {block.mem_id for block in blocks.nodes}
 
 
 def _is_left_out(element: LexborNode, shown: set[int]) -> bool:
-    """Return whether an element stands in what the walk has left out."""
+    """Return whether an element is inside of something that the walk left out."""
     for outer in _around(element):
         if outer.mem_id in shown:
             return False

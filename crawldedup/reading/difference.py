@@ -1,8 +1,8 @@
-"""Tell in a line what changed between two texts, and keep texts beside an index for that.
+"""Show what changed between two texts on one line, and pack texts so an index can store them.
 
 Sentences are compared first, and then the words of those that differ. `difflib` takes up to n^3
-steps and pages are hostile, so what comes behind many sentences is one sentence, and long passages
-are left as they are.
+steps, and pages may be hostile. So after many sentences, the rest counts as a single sentence, and
+the words of long passages aren't compared.
 """
 
 import re
@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate, chain, pairwise
 from typing import Any, Final
 
-# Characters of the passages that are shown; others are only counted.
+# The number of characters up to which passages are shown. Further ones are only counted.
 LONGEST_DIFFERENCE: Final = 450
 LONGEST_TEXT: Final = 100_000  # characters of a text that are kept
 _MOST_BYTES: Final = 4 * LONGEST_TEXT
@@ -31,12 +31,12 @@ _ENDS: Final = ".!?。！？"
 
 _Gap = tuple[
     int, int, int, int
-]  # where words that differ begin and end in the old text, and in the new one
+]  # where different words begin and end in the old text, and in the new one
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Holds a passage that differs between two texts, with a few equal words on both sides.
+    """A passage that differs between two texts, with a few equal words on both sides.
 
     Each part may be empty. `str` joins the parts of `marked`: "runs every [-hour-] {+day+} from the
     harbour".
@@ -45,7 +45,7 @@ class Change:
     before: str  #: Up to four equal words before the passage.
     removed: str  #: What only the earlier text has.
     added: str  #: What only the later text has.
-    behind: str  #: Up to four equal words behind the passage.
+    behind: str  #: Up to four equal words after the passage.
 
     def __str__(self) -> str:
         return " ".join(filter(None, self.marked))
@@ -120,9 +120,9 @@ def _gaps(a: Sequence[Any], b: Sequence[Any]) -> Iterator[_Gap]:
 
 
 def difference(old: str, new: str) -> str | None:
-    """Return what changed, in one line:
+    """Return what changed on one line, or None if no word changed.
 
-    `[-old-] {+new+}` with some words around each; None if no word did.
+    Each change looks like `[-old-] {+new+}`, with a few words around it.
     """
     changed = changes(old, new)
     shown = ""
@@ -139,11 +139,11 @@ def packed_text(text: str) -> bytes:
 
 
 def unpacked_text(packed: bytes) -> str | None:
-    """Return the text that was packed; None if the bytes hold no text."""
+    """Return the text that was packed, or None if the bytes contain no text."""
     if not packed:
         return None
     try:
-        # Another program may have written something that expands to a huge size.
+        # Another program may have written bytes that expand to a huge size.
         text = zlib.decompressobj().decompress(packed, _MOST_BYTES)
     except zlib.error:
         return None

@@ -1,16 +1,18 @@
-"""Extract the text of a page that is fingerprinted, by the extractor that was chosen.
+"""Extract the text of a page to fingerprint, with the selected extractor.
 
-With too much of the template, an article on another site is missed; with too little of the page,
-what tells two pages apart. So four rules hold with extractors that guess at the main text:
+With too much of the template, copies of an article on other sites are missed. With too little of
+the page, what tells two pages apart is missed. So four rules apply to extractors that guess the
+main text:
 
-1. Below `NAMED_WORDS`, the main text begins with the page's name (og:title or title), in which
-   products of one description differ. In an article, a rewritten headline must not count.
-2. Below `FALLBACK_WORDS`, the extractor has missed the content (a listing, a product, a form). Then
-   all text counts except navigation, page header, footer and the like.
-3. Below `LITTLE_WORDS`, what is shown only where something else fails (`last_resorts`) counts as
+1. Below `NAMED_WORDS`, the main text begins with the page's name (og:title or title), because
+   products with the same description differ in their names. In an article, a rewritten headline
+   must not count.
+2. Below `FALLBACK_WORDS`, the extractor missed the content (a listing, a product, a form). Then all
+   text counts except navigation, page header, footer and the like.
+3. Below `LITTLE_WORDS`, text that is only shown if something else fails (`last_resorts`) counts as
    well, if it has more words than the rest.
-4. Below `min_words`, a page is compared by `PageText.whole`, for exact copies alone, and without
-   its name.
+4. Below `min_words`, a page is compared by `PageText.whole` without its name, and only exact copies
+   are found.
 """
 
 import importlib
@@ -39,15 +41,15 @@ from crawldedup.reading.main_text import main_text
 from crawldedup.reading.shells import is_shell, refusal
 from crawldedup.reading.thin import ThinTexts, thin_texts, visible_text
 
-FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
-# A shorter main text is little beside what a page shows only where something else fails, if that
-# has more words.
+FALLBACK_WORDS: Final = 50  # a shorter text counts as a mistake of the extractor
+# To a shorter main text, text that is only shown if something else fails is added, if that has more
+# words.
 LITTLE_WORDS: Final = 200
 _MOST_OF_RESORT: Final = 2
 # A shorter main text begins with the page's name, which would change nothing in a longer one.
 NAMED_WORDS: Final = 100
-# Names the rules of this package. Change it with them: texts of different rules must not meet in
-# one index.
+# The version of this package's rules. Change it with the rules, because texts made with different
+# rules must not be compared in one index.
 TEXT_PROFILE: Final = "text9"
 
 _HEADER: Final = kind_of("header")
@@ -55,12 +57,12 @@ _HEADER: Final = kind_of("header")
 
 @dataclass(frozen=True)
 class Extractor:
-    """What takes the text to compare out of a page. If it raises, the page is counted as broken.
+    """Takes the text to compare from a page. If it raises an error, the page counts as broken.
 
-    `extract` is given a checked and decoded page, and gives the same text for the same page.
-    `version` is as much of another package's version as may change its texts, and "" for rules of
-    one's own. `is_heuristic` says whether it guesses which part of a page is the main text, and so
-    may miss it. `get_extractor` makes it again by its `name`.
+    `extract` gets a checked and decoded page, and must return the same text for the same page.
+    `version` is the part of another package's version that may change its texts, or "" for this
+    package's own rules. `is_heuristic` says whether it guesses which part of a page is the main
+    text, so it may miss it. `get_extractor` makes the same extractor from its `name`.
     """
 
     name: str
@@ -71,13 +73,13 @@ class Extractor:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page, which can be encoded as UTF-8 whatever the page was.
+    """The text of a page. It can always be encoded as UTF-8.
 
-    `main` is fingerprinted, with the `comments` behind it if they are most of what the page says.
-    `whole` is all that exact copies of a page share, and `core` what two visits share while nothing
-    of it changes. Both are None if `main` has as many words as were asked for. `source` is the
-    page. It is `unselected` if the area that was to be compared is not on it. `name_line` is the
-    name of the page, if the short `main` begins with it.
+    `main` is fingerprinted, followed by the `comments` if they are most of the page. `whole` is
+    everything that exact copies of a page have in common, and `core` what two visits have in common
+    if the page doesn't change. Both are None if `main` has at least `min_words` words. `source` is
+    the page. `unselected` is True if the area to compare isn't on it. `name_line` is the name of
+    the page if a short `main` begins with it.
     """
 
     main: str
@@ -106,10 +108,10 @@ def extract_page(
 ) -> PageText:
     """Decode a page and extract the text to compare.
 
-    `encoding` is what the server declared, if anything. A page of `min_words` words is
-    fingerprinted. What `area` says is to be compared is compared as it is. Raises PageError:
-    `empty`, `shell`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or `broken` if the
-    extractor failed.
+    `encoding` is the one that the server declared, if any. A page with at least `min_words` words
+    is fingerprinted. If `area` selects a part of the page, no extractor is used for that part.
+    Raises PageError: `empty`, `shell`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or
+    `broken` if the extractor failed.
     """
     try:
         page, is_sure = HtmlPage.read(body, encoding), False
@@ -120,8 +122,8 @@ def extract_page(
         return _text_of(page, extractor, min_words=min_words, unselected=unselected)
     except PageError:
         raise
-    # Other people's code on hostile input may raise anything, RecursionError and MemoryError
-    # included.
+    # Other people's code may raise anything on hostile input, including RecursionError and
+    # MemoryError.
     except Exception as error:
         raise PageError.after(error, f"reading with {extractor.name!r}") from error
 
@@ -159,7 +161,7 @@ _AS_IT_IS: Final = Extractor(
 
 
 def _thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTexts:
-    """Return what a page of few words is compared by.
+    """Return the texts by which a page with few words is compared.
 
     Raises:
         PageError: There is nothing to see.
@@ -174,11 +176,11 @@ def _thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinT
 
 
 def _with_resorts(main: str, resorts: LastResorts, extractor: Extractor) -> str:
-    """Return a main text with what is shown where something else fails, if that has more words."""
+    """Return a main text, with the last resorts added if they have more words."""
     texts = []
     for page in resorts.pages:
         text = content_text(page)
-        # A whole page may stand in a <map> that was never closed.
+        # A whole page may be inside of a <map> that was never closed.
         article = extractor.extract(page)
         is_page = _MOST_OF_RESORT * count_words(article) >= count_words(text)
         texts.append(article if is_page else text)
@@ -189,7 +191,7 @@ def _with_resorts(main: str, resorts: LastResorts, extractor: Extractor) -> str:
 def content_text(page: HtmlPage) -> str:
     """Return the visible text without navigation, page header and footer, sidebars and controls.
 
-    All pages of a site share those, so short pages would look alike.
+    All pages of a site have these in common, so short pages would look alike.
     """
     blocks, content = blocks_of(page.tree), page.content
     kept, in_content = [True], [False]
@@ -205,7 +207,7 @@ def content_text(page: HtmlPage) -> str:
 
 def _trafilatura() -> Extractor:
     def extract(page: HtmlPage) -> str:
-        # A process that reads no page does without its tens of thousands of objects.
+        # Imported here so a process that reads no page doesn't hold its thousands of objects.
         from crawldedup.reading import by_trafilatura
 
         return by_trafilatura.main_text(page)
@@ -241,9 +243,9 @@ def get_extractor(name: str) -> Extractor:
 
 
 def check_extractor(name: str, value: object) -> str:
-    """Return the name of an extractor that can be made.
+    """Return the name of an extractor if it can be made.
 
-    Raises ConfigurationError, which begins with `name`.
+    Raises ConfigurationError with a message that begins with `name`.
     """
     if not isinstance(value, str):
         raise refused(name, value, "the name of an extractor")
@@ -272,7 +274,7 @@ def custom_extractor(name: str, extract: Callable[[str], str | None]) -> Extract
 def _imported(path: str) -> Callable[[str], str | None]:
     module_name, _, attribute = path.rpartition(".")
     doing = f"importing {module_name!r}"
-    # The module is the user's, so it may raise anything.
+    # The module belongs to the user, so it may raise anything.
     try:
         extractor: Any = getattr(importlib.import_module(module_name), attribute)
         doing = f"{path}()"

@@ -1,4 +1,4 @@
-"""Find the headline of a page, which tells where its content stands."""
+"""Find the headline of a page, which shows where its content is."""
 
 import re
 from typing import Final
@@ -10,12 +10,13 @@ _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
 _TITLES: Final = kinds_of(tags("h1 h2 h3 h4"))
 _WORD: Final = re.compile(r"\w+")
 _LEAST_HEADLINE: Final = 15  # characters; "Home" is in many titles
-_LONGEST_TITLE: Final = 1000  # characters, in which every heading is looked for
+_LONGEST_TITLE: Final = 1000  # characters, which are searched for every heading
 
 
 def headline(blocks: Blocks, title: str) -> int:
-    """Return the block of the longest heading that the title repeats, or else of the only first
-    heading, or else -1.
+    """Return the block of the headline, or -1 if there is none.
+
+    It is the longest heading that the title repeats, or else the only <h1>.
     """
     title = f" {_words(title[:_LONGEST_TITLE])} "
     longest, found = _LEAST_HEADLINE - 1, -1
@@ -42,5 +43,5 @@ def _words(text: str) -> str:
 
 
 def is_title(blocks: Blocks, block: int) -> bool:
-    """Return whether a block is a heading, or stands right in one."""
+    """Return whether a block is a heading, or is directly inside of one."""
     return blocks.kinds[block] in _TITLES or blocks.kinds[max(blocks.parents[block], 0)] in _TITLES

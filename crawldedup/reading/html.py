@@ -1,9 +1,8 @@
-"""Read the bytes of a page: decode them, bound what they cost, and parse them once for all that is
-read of them.
+"""Decode the bytes of a page, limit what parsing them can cost, and parse them once.
 
-A wrong or unknown encoding never raises; bytes that are no text do. Parsers have no time limits,
-and take linear time except for tags of thousands of attributes and elements left open. So what is
-beyond bounds is refused, and counted.
+A wrong or unknown encoding never raises an error, but bytes that aren't text do. Parsers have no
+time limits. They take linear time except for tags with thousands of attributes and for elements
+that are left open. So pages that exceed certain limits are rejected and counted.
 """
 
 import codecs
@@ -37,19 +36,20 @@ from crawldedup.urls import MAX_CLAIMS, NO_LINKS, HeadLinks
 # 18,000 elements.
 MAX_BYTES: Final = 6 * 1024 * 1024  # of a page (as UTF-8, if it is given as text)
 MAX_TAGS: Final = 250_000  # start tags of a page
-MAX_ATTRIBUTES: Final = 500_000  # of a page, since a tree takes 500 bytes for one
-# Different names of tags and attributes: parsers look for each among a hundredth of the others.
-# Real pages have a few hundred.
+MAX_ATTRIBUTES: Final = 500_000  # of a page: each takes 500 bytes in a tree
+# Different names of tags and attributes. Parsers look up each name among a hundredth of the others.
+# Real pages have a few hundred names.
 MAX_NAMES: Final = 60_000
-# Of a text that is fingerprinted, after normalization, which makes eighteen of some.
+# Letters of a text to fingerprint, after normalization, which turns some letters into eighteen.
 MAX_LETTERS: Final = MAX_BYTES
 
-# Possessive groups go wrong in Python before 3.11.5, so the groups are atomic. Parsers compare each
-# attribute of a tag with all before it. The search has bounds, or it would start over at every "<"
-# of a page full of them; a tag with longer names or values has no room for many attributes. Spaces
-# before an attribute have none: after a few of them, thousands of attributes would not be found.
+# Parsers compare each attribute of a tag with all attributes before it, so tags with many of them
+# must be found. Possessive groups have a bug in Python before 3.11.5, so the groups are atomic. The
+# pattern limits lengths, because otherwise the search would start over at every "<" of a page full
+# of them. A tag with longer names or values has no room for many attributes. The spaces before an
+# attribute have no limit, because a few of them could hide thousands of attributes.
 _MANY_ATTRIBUTES: Final = 64
-# That of HTML: to look for what Unicode counts as well takes a third more time.
+# The whitespace of HTML. Searching for that of Unicode as well takes a third more time.
 _SPACE: Final = r" \t\n\f\r"
 _ATTRIBUTE: Final = (
     rf"""[{_SPACE}/]*+[^{_SPACE}/>][^{_SPACE}/>=]{{0,199}}+"""
@@ -63,33 +63,34 @@ _TAG_START: Final = re.compile("<[A-Za-z]")
 _FIRST_ATTRIBUTES: Final = re.compile(
     rf"<[A-Za-z][^{_SPACE}/>]{{0,99}}+(?:{_ATTRIBUTE}){{0,{_MANY_ATTRIBUTES}}}+"
 )
-# Starts of tags within others, and letters that are looked at to find endless ones. Of 4,473 real
-# pages, the worst had 404 such starts, and 1.3 million letters.
+# Starts of tags inside of other tags, and letters that are examined to find endless tags. Of 4,473
+# real pages, the worst had 404 such starts, and 1.3 million such letters.
 _IN_TAG: Final = re.compile(r"<[A-Za-z][^<>]*+(?=<)")
 _FEW_IN_TAGS: Final = 200
 _MOST_LOOKED_AT: Final = 30_000_000
 _ATTRIBUTES: Final = re.compile(rf"<[A-Za-z][^{_SPACE}/>]{{0,99}}+((?>(?:{_ATTRIBUTE})+))")
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
 _TAG_NAME: Final = re.compile(r"<[A-Za-z][^\s/>]{0,199}")
-# Bytes in UTF-8 that a name takes with what separates it, if there are `MAX_NAMES` different ones:
-# some hundred have one byte, and some ten thousand two.
+# UTF-8 bytes that a name takes with its separator, if there are `MAX_NAMES` different names: only
+# about a hundred names have one byte, and about ten thousand have two.
 _LEAST_OF_NAME: Final = 3
-# One of them stands before every attribute, or white space.
+# There is one of these, or whitespace, before every attribute.
 _SEPARATORS: Final = "/\"'"
-# Lexbor takes half a second for so many letters of attributes in one tag, and as long for so many
-# open elements. They have no room for `MAX_NAMES`, of which each takes two with what separates it.
+# Lexbor takes half a second for this many letters of attributes in one tag, and also for this many
+# open elements. They have no room for `MAX_NAMES`, because each name takes two bytes with its
+# separator.
 _FEW_LETTERS: Final = 80_000
 _FEW_TAGS: Final = 20_000
-_MOST_STEPS: Final = 200_000_000  # open elements that are looked at for the tags of a page
+_MOST_STEPS: Final = 200_000_000  # the number of open elements examined for all tags of a page
 _NEAR: Final = 4
-# An open formatting element is made anew in every later block, up to three of one spelling; a link
-# ends the one before. This one finds some other elements, too, such as <form>: what it counts is an
-# upper bound.
+# An open formatting element is created again in every later block, up to three with the same
+# spelling. A link ends the one before. The pattern also matches some other elements, such as
+# <form>, so the count is an upper bound.
 _MAY_FORMAT: Final = re.compile(
     r"<(?:[bisuBISU](?=[\s/>])|[bcefstBCEFST][imotIMOT](?=[gdnraGDNRA\s/>]))[^>]*"
 )
 _SAME: Final = 3
-# Letters of tags that are made anew: of one come up to 100 bytes of attributes.
+# Letters of tags that are created again. Each letter can stand for up to 100 bytes of attributes.
 _MOST_REOPENED: Final = 4_000_000
 _FORMATTING: Final = tags("b big code em font i s small strike strong tt u")
 _NEED_NO_END_TAG: Final = tags("""
@@ -97,27 +98,27 @@ _NEED_NO_END_TAG: Final = tags("""
     input keygen li link meta option p param source tbody td tfoot th thead tr track wbr
 """)
 _TAG: Final = re.compile(r"<(/?)([A-Za-z][^\s/>]{0,99})([^>]*)")
-# All that NFKC makes four letters of, or more, except the few above the basic plane.
+# All characters that NFKC turns into four or more, except for a few above the basic plane.
 _SWELLING: Final = re.compile("[\u2057\u2152\u2167\u2177\u247d-\u2487\u3200-\u33ff\ufdf0-\ufdfc]")
 _MOST_OF_ONE: Final = 18
 
-# What servers send as text/html by mistake is known by its control characters. These files may
-# begin with text.
+# Files that servers send as text/html by mistake are recognized by control characters. The files
+# with these signatures may begin with text.
 _SIGNATURES: Final = (b"%PDF-", b"PK\x03\x04")
 _SAMPLE_BYTES: Final = 8192
-# w3lib replaces each broken byte of GB 18030 in Python, where other rules than the codec's hold.
+# For GB 18030, w3lib has other rules than the codec, so it replaces each broken byte in Python.
 _MOST_REPAIRED: Final = 1 << 20
 _LARGEST_CONTROL_SHARE: Final = 0.03
-# Escape stays out: ISO-2022-JP switches its character sets with it.
+# Escape is left out because ISO-2022-JP uses it to switch character sets.
 _CONTROL_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\v\f\r\x1a\x1b"))
-# NUL bytes and lone surrogates cannot be stored or encoded, the others XML and HTML trees refuse.
+# NUL and lone surrogates can't be stored or encoded, and XML and HTML trees reject the others.
 _FORBIDDEN: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _WHITE_SPACE: Final = b"\t\n\r"
 _DELETE: Final = b"\x7f"
-# Each byte is a character, so no bytes are wrong in them.
+# In these, each byte is a character, so no byte can be invalid.
 _SINGLE_BYTE: Final = ("cp125", "cp866", "cp874", "iso8859-", "koi8-", "mac-")
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
-# Characters of several bytes that UTF-8 has: a page in Latin-1 that explains "Ã©" has fewer.
+# The least number of multibyte characters in UTF-8. A Latin-1 page that explains "Ã©" has fewer.
 _BEYOND_CHANCE: Final = 3
 
 
@@ -136,20 +137,18 @@ class HtmlPage:
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
-        """The parsed page, which nobody may change."""
+        """The parsed page, which must not be changed."""
         return parse(self.html)
 
     @cached_property
     def title(self) -> str:
-        """The title in one line; "" if the page has none."""
+        """The title on one line, or "" if the page has none."""
         title = self.tree.css_first("title")
         return "" if title is None else " ".join(title.text().split())
 
     @property
     def name(self) -> str:
-        """The name of the page: og:title, which seldom has the site's name behind it, or else the
-        title.
-        """
+        """The name of the page: og:title, which seldom has the site's name in it, or the title."""
         metas = self.tree.css("meta[property='og:title'], meta[name='og:title']")
         names = (" ".join((meta.attributes.get("content") or "").split()) for meta in metas)
         return next(filter(None, names), self.title)
@@ -165,7 +164,7 @@ class HtmlPage:
 
     @property
     def links(self) -> HeadLinks:
-        """The canonical links in the head. Those in the body may be a visitor's."""
+        """The canonical links in the head. Visitors may have put some into the body."""
         head = self.tree.head
         if head is None:
             return NO_LINKS
@@ -176,7 +175,7 @@ class HtmlPage:
 
     @cached_property
     def holders(self) -> set[int]:
-        """The elements around the first heading, an article or <main>, by `mem_id`."""
+        """The `mem_id` of the elements around an <h1>, an <article> or <main>."""
         return holders_of_content(self.tree)
 
     @cached_property
@@ -186,14 +185,15 @@ class HtmlPage:
 
     @property
     def content(self) -> Set[int]:
-        """The elements that are content whatever they are called, by `mem_id`: the holders, and
-        those that hold most of the page.
+        """The `mem_id` of the elements that are content whatever their names are.
+
+        These are the `holders`, and the elements with most of the page's text.
         """
         return self.holders | self.blocks.content
 
 
 def check_size(body: bytes | str) -> None:
-    """Raise PageError("empty") for white space only, PageError("too_large") above `MAX_BYTES`."""
+    """Raise PageError: "empty" if there is only whitespace, "too_large" above `MAX_BYTES`."""
     if not body or body.isspace():
         raise PageError("empty", "the body is empty")
     size = len(body)
@@ -204,11 +204,11 @@ def check_size(body: bytes | str) -> None:
 
 
 def decode(body: bytes | str, declared: str | None) -> str:
-    """Decode a page, best evidence first: byte order mark, `declared`, <meta>, UTF-8 if valid,
-    cp1252.
+    """Decode a page by the best evidence for its encoding.
 
-    Browsers follow the same evidence, and show the wrong characters if it is wrong. Copies of a
-    page must get the same text here, so the bytes overrule the evidence in two cases:
+    The order is: byte order mark, `declared`, <meta>, UTF-8 if valid, cp1252. Browsers follow the
+    same evidence, and show the wrong characters if it is wrong. Here, copies of a page must get the
+    same text, so the bytes overrule the evidence in two cases:
 
     - Valid UTF-8 is decoded as UTF-8, whatever single-byte charset is declared.
     - A page that is declared as UTF-8, but has more broken bytes than UTF-8 characters, is decoded
@@ -216,7 +216,7 @@ def decode(body: bytes | str, declared: str | None) -> str:
       cut off, or has a few broken bytes, stays UTF-8.
 
     Args:
-        body: The page. A text only loses the characters below.
+        body: The page. If it is a str, only the characters listed below are removed.
         declared: The charset in the Content-Type header, if any.
 
     Returns:
@@ -224,7 +224,7 @@ def decode(body: bytes | str, declared: str | None) -> str:
         characters except white space.
 
     Raises:
-        PageError: "binary", for images, archives, programs and the like.
+        PageError: "binary" for images, archives, programs and the like.
     """
     if isinstance(body, str):
         _refuse_controls(body[:_SAMPLE_BYTES].encode("utf-8", "replace"))
@@ -250,7 +250,7 @@ def decode(body: bytes | str, declared: str | None) -> str:
 
 
 def _encoding_of_invalid_utf8(body: bytes, *, is_declared: bool) -> str:
-    """Return the encoding of a page that is not valid UTF-8, and may be declared as UTF-8."""
+    """Return the encoding of a page that isn't valid UTF-8, although it may be declared as such."""
     valid, broken = _characters_beyond_ascii(body)
     if is_declared and broken <= valid:
         return "utf-8"
@@ -269,19 +269,19 @@ def _decode_leniently(body: bytes, encoding: str) -> str:
             return body.decode(encoding, "replace")
         return to_unicode(body, encoding)
     except (LookupError, ValueError):
-        # Some codecs have no replacement character, and raise nevertheless.
+        # Some codecs have no replacement character, so they raise an error anyway.
         return body.decode("utf-8", "replace")
 
 
 def clean(text: str, utf8: bytes | None = None) -> str:
-    """Drop the characters that trees, stores or UTF-8 do not take.
+    """Drop the characters that trees, stores or UTF-8 don't allow.
 
-    `utf8` is the same text, where it is known.
+    `utf8` is the same text encoded as UTF-8, if it is known.
     """
     utf8 = text.encode("utf-8", "surrogatepass") if utf8 is None else utf8
-    # To look at the bytes first takes a tenth of the time.
+    # Searching the bytes first takes a tenth of the time.
     has_controls = _has_controls(utf8)
-    # A single byte is found much sooner than several.
+    # Searching for a single byte is much faster than for several.
     has_others = b"\xed" in utf8 or (
         b"\xef" in utf8 and (b"\xef\xbf\xbe" in utf8 or b"\xef\xbf\xbf" in utf8)
     )
@@ -295,7 +295,7 @@ def _has_controls(utf8: bytes) -> bool:
 
 
 def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
-    """Return how many are valid as UTF-8, and how many are broken; the last one may be cut off."""
+    """Return the numbers of valid and of broken UTF-8 characters. The last one may be cut off."""
     text, _ = codecs.utf_8_decode(body, "replace", False)
     broken = text.count("\ufffd") - body.count("\ufffd".encode())
     return len(text) - len(body.translate(None, _HIGH_BYTES)) - broken, broken
@@ -310,25 +310,26 @@ def _refuse_controls(sample: bytes) -> None:
 
 
 def bounded(html: str) -> str:
-    """Return a page that is parsed within bounds: tags of dozens of attributes end before these,
-    which become text.
+    """Return a page that can be parsed within the limits.
+
+    Tags with more than a few dozen attributes end before the excess attributes, which become text.
 
     Raises:
-        PageError: "too_large" above `MAX_TAGS`, `MAX_ATTRIBUTES` and `MAX_NAMES`, even in scripts,
-            "too_deep" with too much open, or within each other.
+        PageError: "too_large" above `MAX_TAGS`, `MAX_ATTRIBUTES` or `MAX_NAMES`, counting scripts
+            as well, or "too_deep" if too much is left open or nested.
     """
     is_short = len(html) <= _FEW_LETTERS
     utf8 = b"" if is_short else html.encode("utf-8", "surrogatepass")
-    # Of long pages, to count bytes takes NumPy a tenth of the time.
+    # On long pages, NumPy counts bytes in a tenth of the time.
     tags = html.count("<") if is_short else _count_byte(utf8, "<")
     if tags > MAX_TAGS and (starts := tags - html.count("</")) > MAX_TAGS:
         raise PageError("too_large", f"the page has {starts:,} tags, more than {MAX_TAGS:,}")
     if not is_short:
         check_copied_text(html, tags, len(utf8))
         _check_tags_in_tags(html, utf8)
-        # To search takes half the time of putting something in.
+        # Searching first takes half the time of a replacement.
         if _ENDLESS_TAG.search(html):
-            # A comparison in a script can look like such a tag; another ">" does no harm there.
+            # A comparison in a script can look like such a tag. An extra ">" does no harm there.
             html = _ENDLESS_TAG.sub(r"\g<0>>", html)
         if _may_have_many_names(utf8, tags):
             _check_attributes(html, utf8, tags)
@@ -340,10 +341,11 @@ def bounded(html: str) -> str:
 
 
 def _check_tags_in_tags(html: str, utf8: bytes) -> None:
-    """Raise PageError("too_deep") for so many tags within each other that the search for endless
-    ones takes seconds, since it looks at all attributes behind each.
+    """Raise PageError("too_deep") if the search for endless tags would take seconds.
+
+    It examines all attributes after each start of a tag, including starts inside of other tags.
     """
-    # To look at the brackets alone takes a small part of the time of a pattern.
+    # Counting only the brackets takes a small part of the time of a pattern.
     if _count_unclosed(utf8) <= _FEW_IN_TAGS or len(_IN_TAG.findall(html)) <= _FEW_IN_TAGS:
         return
     looked_at = 0
@@ -359,7 +361,7 @@ def _count_byte(utf8: bytes, letter: str) -> int:
 
 
 def _count_unclosed(utf8: bytes) -> int:
-    """Return how many "<" have another "<" behind them before any ">"."""
+    """Return how many "<" are followed by another "<" before any ">"."""
     letters = np.frombuffer(utf8, np.uint8)
     opens = letters == ord("<")
     opening = opens[opens | (letters == ord(">"))]
@@ -367,7 +369,7 @@ def _count_unclosed(utf8: bytes) -> int:
 
 
 def _may_have_many_names(utf8: bytes, tags: int) -> bool:
-    """Return whether a page may have more than `MAX_NAMES` tags and attributes of different names.
+    """Return whether a page may have more than `MAX_NAMES` different tag and attribute names.
 
     There is a separator before each attribute.
     """
@@ -380,10 +382,10 @@ def _may_have_many_names(utf8: bytes, tags: int) -> bool:
 
 def _check_attributes(html: str, utf8: bytes, tags: int) -> None:
     """Raise PageError("too_large") for too many attributes, or too many names of any kind."""
-    # White space, a slash or the quote behind a value stands before each attribute.
+    # There is whitespace, a slash or the quote of another value before each attribute.
     quotes = _count_byte(utf8, '"') + _count_byte(utf8, "'")
     beside = tags + _count_byte(utf8, "/") + quotes // 2
-    # Bytes are split at the white space of HTML, and letters at that of Unicode as well.
+    # Bytes are split at the whitespace of HTML, and letters also at that of Unicode.
     if beside <= MAX_NAMES and beside + len(set(utf8.split())) <= MAX_NAMES:
         return
     names = set(_TAG_NAME.findall(html))
@@ -401,7 +403,7 @@ def _check_attributes(html: str, utf8: bytes, tags: int) -> None:
 
 
 def _check_open(html: str) -> None:
-    """Raise PageError("too_deep") if a page leaves so much open that its parse takes seconds."""
+    """Raise PageError("too_deep") if a page leaves so much open that parsing takes seconds."""
     opened: list[str] = []
     formatting: defaultdict[str, list[str]] = defaultdict(list)
     spelled: Counter[tuple[str, str]] = Counter()
@@ -409,7 +411,7 @@ def _check_open(html: str) -> None:
     for end, name, attributes in _TAG.findall(html):
         name = name.lower()
         if end:
-            # The end of an outer element may close the inner ones, or nothing.
+            # The end tag of an outer element may close the inner ones, or nothing at all.
             inner = next(
                 (inner for inner, other in enumerate(opened[: -_NEAR - 1 : -1]) if other == name),
                 None,
@@ -435,9 +437,9 @@ def _check_open(html: str) -> None:
 
 
 def tidy(text: str) -> str:
-    """Return the text without what takes more than linear time to fingerprint, stripped.
+    """Return the stripped text without parts that take more than linear time to fingerprint.
 
-    Raises PageError("too_large") for what normalization swells.
+    Raises PageError("too_large") if normalization makes it too long.
     """
     if len(text) * _MOST_OF_ONE > MAX_LETTERS:
         letters = len(text) + (_MOST_OF_ONE - 1) * sum(1 for _ in _SWELLING.finditer(text))

@@ -1,7 +1,6 @@
 """Read the labeled values and the price that a page shows: "Size: L", "€ 240.90".
 
-A product is described in words that all its variants share. What tells them apart stands in short
-lines around these words.
+All variants of a product share its description. What tells them apart is in short lines around it.
 """
 
 import re
@@ -24,7 +23,7 @@ _PRICE: Final = re.compile(
 )
 _MOST_PRICES: Final = 2
 _LONGEST_PRICE: Final = 24
-# What differs between two ways to one page, or two visits.
+# Labels whose values depend on how or when somebody visits the page.
 _ABOUT_VISIT: Final = re.compile(
     r"categor|kategor|catég|section|rubri|tags?$|posted|by$|author|autor|auteur|stock|lager|"
     r"deliver|liefer|rating|share|teilen|page|seite|menu|navig|you are|home|copyright|phone|tel|"
@@ -32,14 +31,14 @@ _ABOUT_VISIT: Final = re.compile(
     re.IGNORECASE,
 )
 
-_MOST_LINES: Final = 5_000  # with a colon; each takes some 40 us
+_MOST_LINES: Final = 5_000  # with a colon; each takes about 40 µs
 
 
 def labeled_values(blocks: Blocks) -> Iterator[tuple[str, str]]:
     """Yield labels with their values, and the price, from the lines of a page.
 
-    A label that has several values is left out, and so are more prices than an old and a new one.
-    Of a page of many labels, the first thousands count.
+    A label with several values is left out. Prices are left out if there are more than an old and a
+    new one. If a page has many labels, only the first few thousand count.
     """
     values: dict[str, set[str]] = {}
     prices: set[str] = set()

@@ -1,9 +1,9 @@
-"""Read what a browser shows only where something else fails, or in a window of its own.
+"""Read last resorts: content that browsers only show if something else fails, or in a frame.
 
-That is what <noscript> holds, the document in `srcdoc`, a text field, what stands for an object, a
-canvas or a player that cannot be shown, and all that follows a <map> that was never closed. On
-most pages, this is a request to enable scripts, or a pixel that counts visits. On some, it is all
-the content that there is.
+These are the content of <noscript>, the document in `srcdoc`, a text field, the replacement for an
+object, a canvas or a player that can't be shown, and everything after a <map> that was never
+closed. On most pages, this is a request to enable scripts, or a pixel that counts visits. On a few
+pages, it is the only content.
 """
 
 import re
@@ -21,22 +21,22 @@ from crawldedup.reading.blocks import kinds_of, tags
 from crawldedup.reading.html import HtmlPage, bounded
 
 _MOST_LEVELS: Final = 4
-"""Of last resorts within last resorts, such as a picture for the object that stands for another."""
+"""How deep last resorts may be nested, such as a picture inside of an object inside of another."""
 
 _MOST_TAGS: Final = 20_000
-"""Tags of what is read. Of 2,300 real pages, the largest had 18,000 elements."""
+"""The number of tags that are read. Of 2,300 real pages, the largest had 18,000 elements."""
 
 _MOST_MARKUPS: Final = 5_000
 _MOST_LETTERS: Final = 2_000_000
 
 _LONGEST_EXCUSE: Final = 5_000
-"""Letters of a markup that may be an excuse, and nothing more."""
+"""The maximum number of letters in markup that may be nothing but an excuse."""
 
 _LONGEST_LINE: Final = 60
-"""Words of a line that asks for scripts."""
+"""The maximum number of words in a line that asks for scripts."""
 
 _MOST_BESIDE: Final = 60
-"""Words that may stand beside such a line, such as how to enable scripts."""
+"""The maximum number of other words next to such a line, such as how to enable scripts."""
 
 _WITHIN: Final = tags("audio canvas map object video")
 _IN_TREE: Final = kinds_of(_WITHIN)
@@ -55,13 +55,13 @@ _TAG: Final = re.compile(r"<[^<>]*>")
 
 @dataclass(frozen=True, slots=True)
 class LastResorts:
-    """What a page shows where something else fails.
+    """The last resorts of a page.
 
     Attributes:
-        pages: Documents of it: each holds what stands within the one before it.
-        excuses: Lines that ask to enable scripts, or for another browser.
-        beside_excuses: The lines beside these, which hardly are the content of a page.
-        is_cut: Whether there is more of it than is read.
+        pages: Documents of last resorts. Each contains those nested inside of the one before it.
+        excuses: Lines that ask to enable scripts or to use another browser.
+        beside_excuses: The lines next to these, which are hardly the content of a page.
+        is_cut: Whether there is more than is read.
     """
 
     pages: tuple[HtmlPage, ...]
@@ -76,10 +76,10 @@ class _Markup(NamedTuple):
 
 
 def last_resorts(page: HtmlPage) -> LastResorts | None:
-    """Return what a page shows where something else fails; None if there is nothing.
+    """Return the last resorts of a page, or None if it has none.
 
     Raises:
-        PageError: It takes too much to read.
+        PageError: Reading them would cost too much.
     """
     pages: list[HtmlPage] = []
     excuses: dict[str, None] = {}
@@ -107,7 +107,7 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
 
 
 class _Budget:
-    """What may still be read of the last resorts of a page."""
+    """Limits how much is read of the last resorts of a page."""
 
     def __init__(self) -> None:
         self.is_spent = False
@@ -116,7 +116,7 @@ class _Budget:
         self._letters = _MOST_LETTERS
 
     def allows(self, markup: _Markup) -> bool:
-        """Return whether a markup may be read, and count it."""
+        """Return whether some markup may be read, and count it."""
         self._markups -= 1
         self._tags -= markup.html.count("<")
         self._letters -= len(markup.html)
@@ -125,10 +125,10 @@ class _Budget:
 
 
 def _markups(tree: LexborHTMLParser) -> Iterator[_Markup]:
-    """Yield each last resort that holds something and stands in no other one."""
+    """Yield each last resort that has content and isn't nested in another one."""
     known: dict[int, bool] = {}
     for node in tree.css(_SELECTOR):
-        # What stands in another one is read with that.
+        # Nested ones are read with the outer one.
         if _is_within(node, known):
             continue
         if node.tag_id in _IN_TREE:
@@ -148,12 +148,12 @@ def _markups(tree: LexborHTMLParser) -> Iterator[_Markup]:
 
 
 def _is_within(node: LexborNode, known: dict[int, bool]) -> bool:
-    """Return whether an element stands in a last resort.
+    """Return whether an element is inside of a last resort.
 
     Args:
         node: The element.
-        known: What is known of the elements above others, by their `mem_id`. It is added to, so
-            that none is looked at twice.
+        known: The results for outer elements so far, by their `mem_id`. It is updated, so no
+            element is examined twice.
     """
     path = []
     outer = node.parent
@@ -168,9 +168,9 @@ def _is_within(node: LexborNode, known: dict[int, bool]) -> bool:
 
 
 def _lines_of_excuse(markup: str) -> list[str]:
-    """Return the lines of a markup that asks for scripts or for another browser.
+    """Return the lines of markup that asks for scripts or for another browser.
 
-    No lines if it does not ask for them, or has much to say beside.
+    There are none if it doesn't ask for them, or says much besides.
     """
     if len(markup) > _LONGEST_EXCUSE:
         return []

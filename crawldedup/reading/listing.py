@@ -1,8 +1,8 @@
-"""Recognize listings, and tell where they lead.
+"""Recognize listings, and find out where they lead.
 
-A listing consists of links, or of teasers: parts of other pages, each below a heading that links to
-its page. What a listing leads to says what it is, whatever it is called: the archive of a year and
-the list of all stories are one page if they have the same stories.
+A listing consists of links, or of teasers: excerpts of other pages, each below a heading that links
+to its page. A listing is identified by the pages that it leads to, not by its name: the archive of
+a year and the list of all stories are the same page if they list the same stories.
 """
 
 from collections.abc import Container, Sequence
@@ -19,17 +19,17 @@ _LEVELS: Final = 3
 _LEAST_LINKS: Final = 5
 _LINKED_SHARE: Final = 0.5
 _SHARE_BEFORE: Final = 0.2
-"""Of the letters of a page, the share that may stand before the first teaser."""
+"""The largest share of a page's letters that may come before the first teaser."""
 
 
 def listed_targets(blocks: Blocks, links: Sequence[str], own: str = "") -> tuple[str, ...] | None:
-    """Return where a listing leads; None for a page that is none.
+    """Return the targets of a listing, or None if a page isn't a listing.
 
     Args:
         blocks: The blocks of the page.
-        links: Where the links of its content lead.
+        links: The targets of the links in its content.
         own: The target of a link to the page itself. An article whose heading links to the article
-            is no listing.
+            isn't a listing.
     """
     targets = _teasers(blocks, own)
     if targets:
@@ -45,7 +45,7 @@ def listed_targets(blocks: Blocks, links: Sequence[str], own: str = "") -> tuple
 
 
 def _teasers(blocks: Blocks, own: str) -> tuple[str, ...]:
-    """Return where the headings of teasers lead, if the page consists of teasers."""
+    """Return the targets of the headings of teasers if the page consists of teasers."""
     letters = 0
     before: dict[int, int] = {}
     for text, linked, block in blocks.lines:
@@ -53,7 +53,7 @@ def _teasers(blocks: Blocks, own: str) -> tuple[str, ...]:
         if heading >= 0 and 2 * linked > len(text):
             before.setdefault(blocks.nodes[heading].mem_id, letters)
         letters += len(text)
-    # The only first heading of a page is its own, and no teaser's.
+    # The only <h1> of a page is its own heading, not that of a teaser.
     first_headings = [block for block, kind in enumerate(blocks.kinds) if kind == _H1]
     if len(first_headings) == 1:
         before.pop(blocks.nodes[first_headings[0]].mem_id, None)
@@ -73,7 +73,7 @@ def _teasers(blocks: Blocks, own: str) -> tuple[str, ...]:
 
 
 def _holder_of(link: LexborNode, headings: Container[int]) -> int | None:
-    """Return the `mem_id` of the heading around a link; None for none."""
+    """Return the `mem_id` of the heading around a link, or None if there is none."""
     outer = link.parent
     for _ in range(_LEVELS):
         if outer is None:
@@ -85,13 +85,13 @@ def _holder_of(link: LexborNode, headings: Container[int]) -> int | None:
 
 
 def _is_own(target: str, own: str) -> bool:
-    """Return whether a link leads to the page itself. Relative links lack the folders above."""
+    """Return whether a link leads to the page itself. Relative links lack the outer folders."""
     target, own = target.rstrip("/"), own.rstrip("/")
     return bool(target) and (target == own or own.endswith(f"/{target}"))
 
 
 def _heading_around(blocks: Blocks, block: int) -> int:
-    """Return the heading that a block is or stands in; -1 for none."""
+    """Return the heading that a block is, or is inside of, or -1 if there is none."""
     if blocks.kinds[block] in _HEADINGS:
         return block
     parent = blocks.parents[block]

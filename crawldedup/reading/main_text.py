@@ -1,23 +1,23 @@
 """Find the main text of a page by its blocks.
 
-Prose is a line that is long and has punctuation, or is very long, and is no link. What counts is
-where it stands:
+A line is prose if it isn't a link, and is long and has punctuation, or is very long. The text is
+found in three steps:
 
-1. Navigation, footers and what is named share, related, comments and the like is left out, and what
-   is hidden. A name is not believed where it would cost too much of the page's prose, or its
+1. Remove noise: navigation, footers, hidden elements, and elements with names such as share,
+   related or comments. A name doesn't count if the page would lose too much of its prose, or its
    headline.
-2. From the body, the way leads to the block of the article, which holds most of the weight of the
-   prose, as long as little is left behind that is told in the same voice: paragraphs, lists,
-   tables, code, blocks of the same kind and class that are no teasers, sections below headings of
-   the same level, and any large one that stands under the headline with it. So documentation,
-   forums and reviews stay whole. One teaser does not stand for the others: a listing is all of
-   them. Prose weighs more the more of it stands together, for teasers stand alone and paragraphs
-   together. It weighs more in an element that is named as an article, and beside the headline: the
-   longest heading that the page's title repeats, or else the only first heading. What stands with
-   the headline, away from the prose, is of the article too, since a template can hold more prose
-   than the page.
-3. All lines of that block are the text, or of a page with little prose all that the first rule
-   leaves; but for lists of links, unless they are more than the rest, as in a listing.
+2. Descend from the body to the block of the article. Each step goes to the inner block that has
+   most of the weight of the prose, as long as little is left behind that belongs to the article:
+   paragraphs, lists, tables, code, blocks of the same kind and class that aren't teasers, sections
+   below headings of the same level, and any large block that is next to it under the headline.
+   That way, documentation, forums and reviews stay complete. A single teaser doesn't represent the
+   others, because a listing consists of all of them. Prose weighs more if there is more of it in
+   one place, because teasers are isolated while paragraphs are together. It also weighs more in an
+   element that is named as an article, and next to the headline, which is the longest heading that
+   the page's title repeats, or else the only <h1>. Text next to the headline belongs to the article
+   even if it is far from the prose, because a template can have more prose than the page.
+3. Take all lines of that block or, if the page has little prose, all lines that the first step
+   leaves. Lists of links are left out unless they are more than the rest, as in a listing.
 """
 
 import re
@@ -48,13 +48,13 @@ _PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li 
 _SINGLE: Final = kinds_of(["li", "p"])
 _NEVER_ALONE: Final = _SINGLE | {_PRE}
 
-# Bytes of prose in UTF-8, since scripts with many characters need few of them; some, as Thai, have
-# no punctuation.
+# Bytes of prose in UTF-8, because scripts with many characters need few of them. Some scripts, such
+# as Thai, have no punctuation.
 _LONG: Final = 60
 _LONG_WITHOUT_PUNCTUATION: Final = 180
 _PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥።៕၊။።፡፣·]")
 _READ: Final = 300  # characters of a class
-# Classes that say where a block stands, not what it is.
+# Classes that say where a block is, not what it is.
 _LAYOUT: Final = re.compile(
     r"col(?:umn)?s?|row|container|wrap(?:per)?|clearfix|grid|block|widget|box|module|section|region|"
     r"area|inner|outer|cell|panel|card|item|group|flex|span|layout|content|left|right|center|top|"
@@ -62,57 +62,62 @@ _LAYOUT: Final = re.compile(
     r"(?:col|span|grid|row)\d+|[a-z]{1,4}[_:-].*"
 )
 
-# Shares of links from which on a line is one, a list or block a list of links, and a block one of
-# teasers.
+# The least share of links in a line that is a link, in a list of links, in a sidebar of links, and
+# in a block of teasers.
 _LINK: Final = 0.5
 _LIST_OF_LINKS: Final = 0.6
 _SIDEBAR_LINKS: Final = 0.3
 _TEASER: Final = 0.3
 
-# Shares of the page's prose up to which a name is believed: whatever else there is, else, if
-# hidden.
+# A name of noise counts up to these shares of the page's prose: in any case, if nothing speaks
+# against it, and for hidden elements.
 _BELIEVED: Final = 0.1
 _BELIEVED_ELSE: Final = 0.65
 _BELIEVED_IF_HIDDEN: Final = 0.8
-# Times as much prose may stand outside of <main> as there is text in it.
+# How many times as much prose may be outside of <main> as there is text in it.
 _MOST_OUTSIDE: Final = 2
-_CAPTIONS: Final = 0.3  # share of the page's prose up to which captions are beside the text
+_CAPTIONS: Final = 0.3  # share of the page's prose up to which captions don't belong to the text
 _NOISE: Final = frozenset([Label.NOISE, Label.BOTH, Label.COMMENTS])
-# Bytes up to which a footer is one, though it has all the prose of a page of tables.
+# Up to this many bytes, a footer is noise even if it has all the prose of a page of tables.
 _FOOTER: Final = 500
 
-# Twice the weight of prose, in <article> or <main>, in what is named an article and holds less
-# else; beside a headline.
+# Weights of prose, doubled: anywhere, in <article> or <main>, in an element that is named as an
+# article and has less other text, and next to a headline.
 _PLAIN_WEIGHT: Final = 2
 _IN_ARTICLE: Final = 3
 _NAMED_ARTICLE: Final = 8
 _BESIDE_HEADLINE: Final = 3
-_TOGETHER: Final = 1000  # bytes that stand together and weigh half,
-_PARTS: Final = 64  # in parts of a byte so that all sums are exact
+_TOGETHER: Final = 1000  # bytes of prose in one place that have half of the full weight
+_PARTS: Final = 64  # weights are counted in this fraction of a byte, so all sums are exact
 
-# Bytes without which a page has no article but is a list, a table or code,.
+# A page with fewer bytes of prose, or a lower share of prose, has no article: it is a list, a table
+# or code.
 _LEAST_PROSE: Final = 250
-_LEAST_SHARE: Final = 0.3  # and such a share of the page,
-_LISTED: Final = 0.3  # in which links count less,
-_LITTLE_PROSE: Final = 800  # but for the headings of a page with no more bytes of prose than this
-_MOST: Final = 0.5  # share of the weight that leads the way
-# Shares of a text from which on its links are listed because they are what the text is about.
+_LEAST_SHARE: Final = 0.3
+_LISTED: Final = 0.3  # how much listed links count in this share
+_LITTLE_PROSE: Final = 800  # up to this many bytes of prose, links in headings count fully
+_MOST: Final = 0.5  # share of the weight that decides about a step of the descent
+# Lists of links stay if they are more than this share of a text, because they are its topic.
 _MOST_LISTED: Final = 0.5
 _MOST_LISTED_BESIDE_LITTLE: Final = 0.35
-# Share of the prose; with less, articles keep teasers, with more, manuals lose sections.
+# Share of the prose that may be left behind. With less, articles keep teasers; with more, manuals
+# lose sections.
 _MAY_BE_LEFT: Final = 0.25
-# Share of the article's prose; blocks under its headline may have as much, boxes beside it do not.
+# Share of the article's prose. A block under its headline may be this large, but a box next to it
+# isn't.
 _LARGE: Final = 0.5
-# So code is never left: a signature tells functions apart whose descriptions are alike.
+# The weight of code, so it is never left behind: a signature tells functions with similar
+# descriptions apart.
 _CODE: Final = 10
-_ALL_CODE: Final = 0.9  # share of a block from which on it is code, with or without a frame
-# Bytes beside the headline from which on they are more than an author and a date,.
+_ALL_CODE: Final = 0.9  # share of code in a block that counts as code, with or without a frame
+# Text next to the headline is more than an author and a date if it has at least this many bytes,
+# and at least this share of the article's lines.
 _LEAST_BESIDE: Final = 60
-_LEAST_SHARE_BESIDE: Final = 0.05  # and the share of the article's lines
+_LEAST_SHARE_BESIDE: Final = 0.05
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return the article, or all but navigation and the like of a page that is none."""
+    """Return the article of a page or, if it has none, everything but navigation and the like."""
     blocks = page.blocks
     if not blocks.lines:
         return ""
@@ -123,18 +128,18 @@ def main_text(page: HtmlPage) -> str:
     if _has_article(read, kept):
         descent = _Descent(read, kept, headline(blocks, page.title))
         text, is_listing, cards = descent.article(), descent.is_listing, descent.cards
-    unlisted = [
-        line
-        for line in text
-        if not read.is_listed[line]
-        or (block := blocks.lines[line][2]) in cards
-        or (is_listing and is_title(blocks, block))
-    ]
-    sizes = [sum([read.sizes[line] for line in lines]) for lines in (text, unlisted)]
+    unlisted = []
+    for line in text:
+        block = blocks.lines[line][2]
+        is_kept = not read.is_listed[line] or block in cards
+        if is_kept or (is_listing and is_title(blocks, block)):
+            unlisted.append(line)
+    size = sum([read.sizes[line] for line in text])
+    size_listed = size - sum([read.sizes[line] for line in unlisted])
     prose = sum([read.sizes[line] for line in text if read.is_prose[line]])
     is_about_links = is_listing and prose < _LITTLE_PROSE
     most = _MOST_LISTED_BESIDE_LITTLE if is_about_links else _MOST_LISTED
-    if sizes[0] - sizes[1] <= most * sizes[0]:
+    if size_listed <= most * size:
         text = unlisted
     return "\n".join([blocks.lines[line][0] for line in text])
 
@@ -147,7 +152,7 @@ def _has_article(read: "_Lines", kept: list[int]) -> bool:
         return False
     size = sum([sizes[line] * (_LISTED if read.is_listed[line] else 1) for line in kept])
     if prose < _LITTLE_PROSE:
-        # Beside little prose, the titles of other pages are what the page is about.
+        # If there is little prose, the titles of other pages are the topic of the page.
         titles = sum(
             [
                 sizes[line]
@@ -160,10 +165,11 @@ def _has_article(read: "_Lines", kept: list[int]) -> bool:
 
 
 class _Lines:
-    """What is known of the lines of a page, by their numbers, and of its blocks.
+    """The properties of the lines of a page, by their numbers, and of its blocks.
 
-    `sizes` are the bytes of each line. `is_prose` and `is_listed` say whether it is prose, or a
-    link in a list of links. `factors` say how much prose weighs by the names around it.
+    `sizes` has the bytes of each line. `is_prose` and `is_listed` say whether it is prose, or a
+    link in a list of links. `factors` has the weight of prose in each block, which depends on the
+    names of the block and of those around it.
     """
 
     def __init__(self, blocks: Blocks, holders: Set[int]) -> None:
@@ -197,20 +203,24 @@ class _Lines:
             if kind in _CELLS:
                 lists[block] = lists[parents[block]]
         links, characters = self.links, self.characters
-        # A table of links says something in its rows, such as the names of a module.
-        return [
-            linked > _LINK * len(text)
-            and kinds[holder := lists[block]] != _TABLE
-            and links[holder] > _LIST_OF_LINKS * characters[holder]
-            for text, linked, block in self.blocks.lines
-        ]
+        # The rows of a table of links have content, such as the names in a module.
+        is_listed = []
+        for text, linked, block in self.blocks.lines:
+            holder = lists[block]
+            is_listed.append(
+                linked > _LINK * len(text)
+                and kinds[holder] != _TABLE
+                and links[holder] > _LIST_OF_LINKS * characters[holder]
+            )
+        return is_listed
 
     def without_noise(self) -> list[int]:
-        """Return the numbers of the lines outside of navigation and the like; sets the `factors` of
-        the others.
+        """Return the numbers of the lines outside of navigation and the like.
+
+        Also sets the `factors` of the blocks outside.
         """
         kinds, parents, ends = self.blocks.kinds, self.blocks.parents, self.blocks.ends
-        # Or it is a page of pictures.
+        # A page with more captions is a page of pictures, and they are its content.
         captions = sum([self.prose[block] for block, kind in enumerate(kinds) if kind == _CAPTION])
         self._beside = (
             BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else BOILERPLATE
@@ -234,10 +244,10 @@ class _Lines:
         return [line for line, (_, _, block) in enumerate(self.blocks.lines) if not is_noise[block]]
 
     def _main(self) -> int | None:
-        """Return the block of <main>, if all that counts stands in it.
+        """Return the block of <main> if everything that counts is inside of it.
 
-        A table beside a column of prose is the page, if it stands in <main> with the first heading.
-        But some templates close <main> behind the headline, or have it around the headline alone.
+        A table next to a column of prose is the content if it is in <main> with the <h1>. But some
+        templates close <main> after the headline, or only put it around the headline.
         """
         kinds = self.blocks.kinds
         if kinds.count(_MAIN) != 1:
@@ -268,8 +278,8 @@ class _Lines:
         if name == Label.HIDDEN:
             return share <= _BELIEVED_IF_HIDDEN
         if name == Label.SIDEBAR:
-            # So are boxes in the text of books called, and columns that hold the article; these
-            # have few links.
+            # Boxes in the text of books and columns that contain the article have such names, too,
+            # but they have few links.
             return (
                 share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
             )
@@ -306,7 +316,7 @@ def _openings(blocks: Blocks, kept: list[int]) -> dict[int, _Opening]:
 
 
 class _Descent:
-    """Descends from the body to the article, past what is noise."""
+    """Descends from the body to the article, without the lines that are noise."""
 
     def __init__(self, read: _Lines, kept: list[int], headline: int) -> None:
         self._read, self._blocks, self._kept, self._headline = read, read.blocks, kept, headline
@@ -323,8 +333,8 @@ class _Descent:
                 holder = blocks.parents[block] if blocks.kinds[block] in _SINGLE else block
                 together[holder] += sizes[line]
                 paragraphs.append((sizes[line], block, holder))
-        # The smallest block around the headline that has prose, noise included; without a headline,
-        # all of the page.
+        # The smallest block around the headline that has prose, including noise. Without a
+        # headline, it is the whole page.
         near = next(
             (block for block in blocks.way_to(headline) if read.prose[block] >= _LEAST_PROSE), 0
         )
@@ -356,9 +366,7 @@ class _Descent:
         self.is_listing = False
 
     def article(self) -> list[int]:
-        """Return the numbers of the article's lines; those of all lines but noise if the page has
-        no article.
-        """
+        """Return the numbers of the article's lines or, without one, of all lines except noise."""
         blocks, weights, article, left = self._blocks, self._weights, 0, 0.0
         while inside := [block for block in blocks.children(article) if self._every[block]]:
             inner = max(reversed(inside), key=weights.__getitem__)
@@ -373,15 +381,15 @@ class _Descent:
         while article and blocks.kinds[article] in _NEVER_ALONE:
             article = blocks.parents[article]
         span, beside = range(article, blocks.ends[article]), self._beside_headline(article)
-        return [
-            line
-            for line in self._kept
-            if (block := blocks.lines[line][2]) in span
-            or (block in beside and block != self._headline)
-        ]
+        lines = []
+        for line in self._kept:
+            block = blocks.lines[line][2]
+            if block in span or (block in beside and block != self._headline):
+                lines.append(line)
+        return lines
 
     def _left(self, block: int, inner: int) -> float:
-        """Return how many bytes of a block are lost by descending to the block `inner`."""
+        """Return how many bytes `block`, next to `inner`, would lose by descending to `inner`."""
         read, kinds, size = self._read, self._blocks.kinds, self._sizes[block]
         if self._code[block]:
             return _CODE * self._code[block]
@@ -392,7 +400,7 @@ class _Descent:
         if has_links and self._is_listed_above(block, inner):
             self.is_listing = True
             return self._every[block]
-        # A list or table with headings in it is one of other articles, or is there for the layout.
+        # A list or table with headings lists other articles, or is only there for the layout.
         if kinds[block] in _PLAIN and _HEADINGS.isdisjoint(
             kinds[block + 1 : self._blocks.ends[block]]
         ):
@@ -414,12 +422,13 @@ class _Descent:
         return size if leaves_headline and size >= _LARGE * self._prose[inner] else 0
 
     def _is_code(self, block: int) -> bool:
-        """Return whether a block holds code, which does not stand for the article around it."""
+        """Return whether a block consists of code, which can't represent the article around it."""
         return self._code[block] >= _ALL_CODE * self._every[block]
 
     def _is_listed_above(self, block: int, inner: int) -> bool:
-        """Return whether a block of links between the headline and a little prose is what the page
-        is about, as in a shop that describes a category below its products.
+        """Return whether a block of links between the headline and a little prose is the content.
+
+        This is so in a shop that describes a category below its products.
         """
         return (
             self._headline < block < inner
@@ -436,12 +445,13 @@ class _Descent:
         return first == second or not first.isdisjoint(second)
 
     def _are_sections(self, block: int, inner: int) -> bool:
-        """Return whether two blocks are sections of one page, each below a heading of its own."""
+        """Return whether two blocks are sections of one page, each below its own heading."""
         return self._open_alike(block, inner) and not self._openings[inner].is_linked
 
     def _open_alike(self, block: int, inner: int) -> bool:
-        """Return whether two elements of one tag open with headings of one level, which both link
-        or both do not. The headline is no heading among others.
+        """Return whether two elements with the same tag begin with headings of the same level.
+
+        Both headings must be links, or neither. The page's headline doesn't count as a heading.
         """
         return (
             block in self._openings
@@ -451,10 +461,10 @@ class _Descent:
         )
 
     def _are_alike(self, block: int, other: int) -> bool:
-        """Return whether the classes of two blocks say that they are of one kind.
+        """Return whether the classes of two blocks show that they are of the same kind.
 
-        Parts of one article may have numbers, or the first one a class more. Elements that are
-        called articles may be those of others.
+        Parts of one article may be numbered, or the first one may have an additional class.
+        Elements that are named as articles may be different articles.
         """
         first, second = self._classes_of(block), self._classes_of(other)
         if self._blocks.kinds[block] == _ARTICLE:
@@ -466,14 +476,15 @@ class _Descent:
         return frozenset(names[:_READ].lower().split())
 
     def _beside_headline(self, article: int) -> range:
-        """Return which blocks stand with the headline, away from the article, if they hold more
-        than a date.
+        """Return the blocks next to the headline but outside of `article`, if they have content.
+
+        An author and a date don't count as content.
         """
         blocks, headline, sizes = self._blocks, self._headline, self._sizes
         common = next(
             (block for block in blocks.way_to(article) if block in self._around_headline), -1
         )
-        # A heading that was never closed holds the page.
+        # A heading that was never closed contains the page.
         if common == headline:
             return range(0)
         holder = next(block for block in blocks.way_to(headline) if blocks.parents[block] == common)

@@ -1,6 +1,6 @@
-"""The words by which marks are read: names of files, labels, fields, visits and dates.
+"""The words used to read marks: names of files, labels, fields, visits and dates.
 
-They are those of many languages. A word that is missing here costs a copy at most, never a content.
+They are in many languages. If a word is missing here, a copy may be kept, but no content is lost.
 """
 
 import re
@@ -22,8 +22,8 @@ def _set(words: str) -> frozenset[str]:
 # Names
 
 _WORD: Final = re.compile(
-    # In scripts without spaces between words, each letter with its marks; otherwise runs of
-    # letters.
+    # In scripts without spaces between words, a word is a letter with its marks. In others, it is a
+    # run of letters.
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
     r"[\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u17b6-\u17d3]*|[^\W_]+"
 )
@@ -37,23 +37,23 @@ _LABEL: Final = re.compile(
     r"печать|версия для печати|yazdır|印刷|打印|列印)\s*[:|–-]\s*",
     re.IGNORECASE,
 )
-# To look for these first takes a tenth of the time.
+# Searching for these first takes a tenth of the time.
 _BEFORE_COUNTER: Final = ("(", "[", " ")
 _LABEL_END: Final = re.compile(r"[:|–-]")
 _LONGEST_LABEL: Final = 40
-# "GroupedFlowable (RxJava Javadoc 2.2.0)" is the page of a class, in whatever version.
+# "GroupedFlowable (RxJava Javadoc 2.2.0)" is the page of a class, regardless of the version.
 VERSION: Final = re.compile(r"\s*\([^()]{0,80}\d\.\d[^()]{0,80}\)\s*$")
 AFTER_LABEL: Final = re.compile(r"^[^:]{1,30}:\s+(.+)$")
 
 
 def words_of(text: str) -> str:
-    """Return the words of a text in lower case, with a blank between them."""
+    """Return the words of a text in lower case, with spaces between them."""
     text = without_ignored(text).lower()
     return " ".join((_ASCII_WORD if text.isascii() else _WORD).findall(text))
 
 
 def name_of(text: str) -> str:
-    """Return a name without a counter or label before it: "(3) Print: Ferry" is the ferry."""
+    """Return a name without a counter or label before it: "(3) Print: Ferry" becomes "ferry"."""
     if text[:1] in _BEFORE_COUNTER:
         text = _COUNTER.sub("", text)
     return _LABEL.sub("", text) if _LABEL_END.search(text, 0, _LONGEST_LABEL) else text
@@ -66,7 +66,7 @@ _NEVER_PICTURE: Final = re.compile(
     r"spacer|pixel|sprites?|avatars?|gravatar|blank|loading|loader|smil(?:e|ey|ies|eys)|emojis?|"
     r"tracking|captcha|placeholder|transparent"
 )
-# What decorates a page, unless the file has a number or a longer name: "logo-white", but not
+# Words for decoration, unless the file has a number or a longer name: "logo-white", but not
 # "logo-design-1201".
 _DECORATION: Final = re.compile(
     r"\w*(?:logos?|logotype|icons?)|flags?|badges?|buttons?|btn|arrows?|qr|qrcode"
@@ -97,7 +97,7 @@ _GENERIC: Final = re.compile(
 _PLAYER_SETTINGS: Final = _set("autoplay rel width height cb rnd mute muted controls")
 
 
-# Parameters that tell a picture server about size and format.
+# Parameters for the size and format of a picture.
 _PICTURE_SETTINGS: Final = _set(
     "w h q width height quality fit crop auto format fm fmt dpr v ver version t ts time cb size "
     "resize scale mode gravity bg blur sharpen strip maxwidth maxheight mw mh zoom type ext rev"
@@ -107,9 +107,9 @@ _SERVED: Final = re.compile(r"https?:|/|\.(?:jpe?g|png|webp|gif|avif)$", re.IGNO
 
 @lru_cache(maxsize=4096)
 def picture_name(source: str) -> str | None:
-    """Return the name of a picture without its size; None for logos, icons and the like.
+    """Return the name of a picture without its size, or None for logos, icons and the like.
 
-    A program that serves pictures names them in its query: as their addresses, or by numbers.
+    If a program serves pictures, their names are in its query, as addresses or as numbers.
     """
     source = source[:_LONGEST_ADDRESS]
     try:
@@ -133,7 +133,7 @@ def picture_name(source: str) -> str | None:
 
 
 def _is_decoration(name: str) -> bool:
-    """Return whether a picture is none that a page is about, by the name of its file."""
+    """Return whether the file name of a picture shows that it only decorates a page."""
     words = _WORDS_OF_FILE.findall(name.rpartition("/")[2])
     if name.endswith("1x1") or any(_NEVER_PICTURE.fullmatch(word) for word in words):
         return True
@@ -145,7 +145,7 @@ def _is_decoration(name: str) -> bool:
 def file_name(source: str) -> str | None:
     """Return the last part of an address without suffixes for sizes.
 
-    It has its folder before it if it is a word that many files share, such as "cover".
+    The folder is included if that part is a word that many files share, such as "cover".
     """
     try:
         path = urlsplit(source[:_LONGEST_ADDRESS]).path
@@ -166,9 +166,9 @@ def file_name(source: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def player_name(source: str) -> str | None:
-    """Return what a player shows: its file, and the values in its address that are no settings.
+    """Return what a player shows: its file, and the values in its address except for settings.
 
-    None for advertisements and the like.
+    It is None for advertisements and the like.
     """
     if _AD.search(source[:_LONGEST_ADDRESS]):
         return None
@@ -192,10 +192,10 @@ _STEPS_UP: Final = re.compile(r"^(?:\.{0,2}/)+")
 
 
 def link_target(href: str) -> str | None:
-    """Return where a link leads, without host, folders above and views.
+    """Return the target of a link, without its host, steps to outer folders, and views.
 
-    None for one that leads to no page. The same list may stand in several folders, from where
-    relative links have more steps up.
+    It is None if the link doesn't lead to a page. The same list may be in several folders, and
+    relative links from there have a different number of steps up.
     """
     href = href.partition("#")[0].strip()
     if not href or len(href) > _LONGEST_ADDRESS:
@@ -245,7 +245,7 @@ NO_FIELD: Final = re.compile(
     re.IGNORECASE,
 )
 
-# Visits and dates, whose numbers change while the content stays
+# Visits and dates, whose numbers change while the content stays the same
 
 _DATE_WORDS: Final = _set(
     """
@@ -296,7 +296,7 @@ NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def without_visits(line: str) -> str:
-    """Return a line without the numbers that a visit or a date has put into it."""
+    """Return a line without the numbers that depend on a visit or a date."""
     if not _DIGIT.search(line):
         return line
     lower = line.lower()
@@ -312,10 +312,9 @@ def without_visits(line: str) -> str:
 
 
 def without_dates(words: str) -> str | None:
-    """Return the words of a name without a date; None for a name that has no year or month, and no
-    day of the week.
+    """Return the words of a name without the date, so "events in march 2027" becomes "events in".
 
-    "events in march 2027" is "events in".
+    It is None if the name has no year, no month and no day of the week.
     """
     every = words.split()
     if not any(word in _DATE_WORDS or _YEAR.fullmatch(word) for word in every):
@@ -329,8 +328,9 @@ def without_digits(line: str) -> str:
 
 
 def tells_when(line: str) -> bool:
-    """Return whether a line mostly tells when somebody wrote, or how many others did: "3 views",
-    "an hour ago".
+    """Return whether a line mostly says when somebody wrote, or how many people did something.
+
+    Examples are "3 views" and "an hour ago".
     """
     has_digits = _DIGIT.search(line) is not None
     if has_digits and (_DATE.search(line) or _FOREIGN.search(line)):

@@ -1,7 +1,7 @@
 """Read the marks of a page: its names, pictures, players, declared data, text and links.
 
-The walk for the main text notes the links and pictures that it passes, so what stands in
-navigation, footers and the like is no mark of the page.
+The walk for the main text collects links and pictures, so those in navigation, footers and the like
+aren't marks of the page.
 """
 
 import re
@@ -39,7 +39,7 @@ _PICTURE: Final = kind_of("img")
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
 _LISTED: Final = kinds_of(["li", "td"])
 
-# Bounds: a page may have 100,000 of each.
+# Limits, because a page may have 100,000 of each.
 _MOST_LINKS: Final = 400
 _MOST_MEDIA: Final = 200
 _MOST_META: Final = 100
@@ -50,7 +50,7 @@ _MOST_PARTS: Final = 4
 _MOST_SOURCES: Final = 10
 
 _LEAST_PICTURE: Final = 65
-"""Pixels: smaller pictures are symbols."""
+"""The least size in pixels. Smaller pictures are symbols."""
 
 _PUNCTUATION: Final = " .:!?…»)”’\"'"
 _NUMBER_BEFORE: Final = re.compile(r"\d+")
@@ -90,11 +90,11 @@ def read_marks(
 def marks_of_text(text: str, title: str | None, *, with_numbers: bool = False) -> ShownMarks | None:
     """Return the marks of a text that comes without HTML.
 
-    None for a text without a title, unless its numbers tell it from others.
+    They are None for a text without a title, unless its numbers tell it apart from others.
 
     Args:
         text: The text.
-        title: What it is called.
+        title: Its title.
         with_numbers: Whether other numbers in the text tell pages apart as well.
     """
     numbers = _numbers(text, []) if with_numbers else None
@@ -110,7 +110,7 @@ def marks_of_text(text: str, title: str | None, *, with_numbers: bool = False) -
 
 
 def _meta(page: HtmlPage) -> dict[str, str]:
-    """Return what the page says of itself in its head, by property."""
+    """Return what the page says about itself in its head, by property."""
     head = page.tree.head
     if head is None:
         return {}
@@ -128,7 +128,7 @@ def _meta(page: HtmlPage) -> dict[str, str]:
 
 
 class Heading(NamedTuple):
-    """A heading of the content; `is_first` of the first level."""
+    """A heading of the content. `is_first` is True for an <h1>."""
 
     text: str
     is_first: bool
@@ -198,7 +198,7 @@ class _Pictures(NamedTuple):
 def _pictures(blocks: Blocks, social_picture: str) -> _Pictures:
     """Return the pictures of the content, the lead picture first.
 
-    It leads a page if it stands alone, rather than in a link to another page or in a list.
+    A lead picture stands alone, not in a link to another page or in a list.
     """
     shown: list[str] = []
     linked: list[str] = []
@@ -240,7 +240,7 @@ def _players(blocks: Blocks, elements: Elements) -> tuple[str, ...]:
 
 
 def _picture_name(node: LexborNode, attributes: Mapping[str, str | None]) -> str | None:
-    """Return the name of the first picture that an element shows, late or at once."""
+    """Return the name of the first picture of an element, whether it is loaded late or at once."""
     name = _first_name(attributes)
     outer = node.parent
     if name is not None or outer is None or outer.tag != "picture":
@@ -270,7 +270,7 @@ class _Place(NamedTuple):
 
 
 def _place_of(node: LexborNode) -> _Place:
-    """Return whether an element stands in a link to a page, and whether in a list or table."""
+    """Return whether an element is in a link to a page, and whether it is in a list or table."""
     in_link = in_list = False
     outer = node.parent
     for _ in range(4):
@@ -302,7 +302,7 @@ def _steady_text(blocks: Blocks, text: str, names: Sequence[ShownName]) -> str:
         if letters > _MOST_LETTERS:
             lines.append(line)
             continue
-        # Few lines end as a name does, and to take a line apart takes long.
+        # Few lines end like a name, and splitting a line into words is slow.
         may_be_name = len(line) <= LONGEST_HEADING and _end_of(line).endswith(endings)
         if may_be_name and words_of(name_of(line)) in called:
             continue
@@ -316,7 +316,7 @@ def _end_of(line: str) -> str:
 
 
 def _links(blocks: Blocks) -> tuple[str, ...]:
-    """Return where the links of the content lead."""
+    """Return the targets of the links in the content."""
     targets: dict[str, None] = {}
     for node in blocks.links[:_MOST_LINKS]:
         target = mark_words.link_target(node.attrs.get("href") or "")
@@ -326,7 +326,7 @@ def _links(blocks: Blocks) -> tuple[str, ...]:
 
 
 def _numbers(text: str, headings: Sequence[Heading]) -> str:
-    """Return all numbers of a text, and the first heading above it."""
+    """Return all numbers in a text, and the <h1> above it."""
     heading = next((heading.text for heading in headings if heading.is_first), "")
     numbers = sorted(set(mark_words.NUMBER.findall(text)))
     return f"{words_of(heading)}\n{' '.join(numbers)}"

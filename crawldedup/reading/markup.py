@@ -1,4 +1,4 @@
-"""Tell HTML from text, and spell XHTML and ruby so that every HTML parser reads them as meant."""
+"""Recognize HTML, and rewrite XHTML and ruby so every HTML parser reads them correctly."""
 
 import html
 import re
@@ -11,17 +11,17 @@ from crawldedup.reading.blocks import tags
 
 _XHTML: Final = "http://www.w3.org/1999/xhtml"
 _DTD: Final = "//DTD XHTML "
-# In these, tags are known by their names alone.
+# Namespaces in which tags are recognized by name.
 _KNOWN_NAMESPACES: Final = frozenset(
     {_XHTML, "http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"}
 )
 _VOID: Final = tags("area base br col embed hr img input link meta param source track wbr")
 # Elements whose text an HTML parser doesn't parse.
 _RAW: Final = tags("iframe noembed noframes script style xmp")
-# The letters in which a page declares to be XML. Its white space and comments do not count.
+# The number of letters in which a page declares that it is XML, without whitespace and comments.
 _HEAD: Final = 4096
-# What an HTML parser reads otherwise than an XML parser does: elements that end at once, CDATA
-# sections, and tags with a prefix. All else is left to it, since it takes a tenth of the time.
+# What HTML parsers and XML parsers read differently: empty-element tags, CDATA sections, and tags
+# with a prefix. Without these, the HTML parser is used, because it takes a tenth of the time.
 _PREFIXED: Final = re.compile(r":(?:html|body)[\s>]")
 _NAME: Final = re.compile(r"<([A-Za-z][^\s/<>]*)")
 _DOCTYPE: Final = re.compile(
@@ -29,10 +29,10 @@ _DOCTYPE: Final = re.compile(
 )
 _ENTITY: Final = re.compile("&[A-Za-z][A-Za-z0-9]{1,31};")
 _ENTITIES_OF_XML: Final = frozenset({"amp;", "lt;", "gt;", "quot;", "apos;"})
-_MOST_GROWTH: Final = 2  # times the length of a page, since "<" in CDATA becomes "&lt;"
+_MOST_GROWTH: Final = 2  # times the length of a page, because "<" in CDATA becomes "&lt;"
 
-# The tags that a page begins with, and those that a part of one may begin with. Programs begin with
-# scripts and templates, too.
+# The tags that a page begins with, and those that a part of one may begin with. Scripts and
+# templates are left out, because programs begin with them, too.
 _BEFORE: Final = re.compile(r"(?>\s*)(?:<!--.*?-->|<\?xml[^<>]*>)", re.DOTALL)
 _PAGE: Final = re.compile(r"\s*<(?:!doctype\s+html|html|head|body|title|meta)[\s/>]", re.IGNORECASE)
 _PART: Final = re.compile(
@@ -45,7 +45,8 @@ _LONGEST_END: Final = 200
 _MOST_OF_READING: Final = 200  # letters between two tags
 _INLINE: Final = r"</?(?:a|b|bdi|bdo|em|font|i|small|span|strong|sub|sup|u|wbr)(?:\s[^<>]{0,300})?>"
 _READING_TEXT: Final = rf"(?>[^<]{{0,{_MOST_OF_READING}}})"
-# With its end tag, or up to the tag that ends it. One that was never closed would hold the page.
+# A reading with its end tag, or up to the tag that ends it. Otherwise, one that was never closed
+# would contain the rest of the page.
 _READING: Final = re.compile(
     rf"<(r[tp]|rtc)(?:\s[^<>]{{0,300}})?>(?>{_READING_TEXT}(?:{_INLINE}{_READING_TEXT}){{0,8}})"
     r"(?:</\1\s*>|(?=<r(?:[tpb]|tc)[\s>]|</r(?:uby|tc|b)\s*>))",
@@ -54,11 +55,11 @@ _READING: Final = re.compile(
 
 
 def is_html(text: str, *, parts: bool = True) -> bool:
-    """Return whether a text is the source of a page, as it is if a server sends it as text.
+    """Return whether a text is HTML source, such as a page that a server sends as plain text.
 
     Args:
         text: The text.
-        parts: Whether a part of a page counts as well, which Markdown may begin with.
+        parts: Whether a part of a page counts as well. Markdown may begin with one.
     """
     place = 0
     head = text[:_HEAD].lstrip("\ufeff")
@@ -74,8 +75,8 @@ def is_html(text: str, *, parts: bool = True) -> bool:
 def as_html(page: str, most_tags: int) -> str:
     """Return a page of XHTML as HTML, if it declares to be XHTML and is well-formed.
 
-    In XML, `<title/>` is an empty title, and not the start of one that swallows the page. Any other
-    page is returned as it is, and so is one of more tags.
+    In XML, `<title/>` is an empty title, not the start of one that swallows the page. Any other
+    page is returned as it is, and so is one with more than `most_tags` tags.
     """
     head = page[:_HEAD].lstrip("\ufeff \t\r\n\f")
     declares_xml = head.startswith("<?xml") or _XHTML in head or _DTD in head
@@ -93,10 +94,10 @@ def as_html(page: str, most_tags: int) -> str:
 
 
 def _differs(page: str) -> bool:
-    """Return whether an HTML parser may read a page otherwise than an XML parser does."""
+    """Return whether an HTML parser may read a page differently from an XML parser."""
     if "<![CDATA[" in page or _PREFIXED.search(page):
         return True
-    # To take the page apart at the ends takes a tenth of the time of a pattern.
+    # Splitting the page at the ends of tags takes a tenth of the time of a pattern.
     for before in page.split("/>")[:-1]:
         name = _NAME.match(before, max(before.rfind("<"), 0))
         if name and name[1] not in _VOID:
@@ -114,7 +115,7 @@ def _without_doctype(page: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _by_numbers(entity: str) -> str:
-    """Return an entity of HTML by the numbers of its characters, since XML knows but five names."""
+    """Return an HTML entity as the numbers of its characters, because XML only has five names."""
     name = entity.removeprefix("&")
     if name in _ENTITIES_OF_XML or name not in html5:
         return entity
@@ -122,18 +123,18 @@ def _by_numbers(entity: str) -> str:
 
 
 class _Writer:
-    """Writes what an XML parser reads as HTML.
+    """Writes the output of an XML parser as HTML.
 
-    Namespaces are not looked up, since a name of one letter may stand for one of a million.
+    Namespaces aren't resolved, because a name of one letter may stand for one of a million letters.
     """
 
     def __init__(self) -> None:
         self.parts: list[str] = ["<!DOCTYPE html>"]
         self._prefixes: set[str] = set()
-        self._raw = ""  # the open element whose text is no markup
+        self._raw = ""  # the open element whose text isn't markup
 
     def read(self, page: str) -> None:
-        """Read a page. Raises ExpatError if it is not well-formed, or declares entities."""
+        """Read a page. Raises ExpatError if it isn't well-formed, or declares entities."""
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self._refuse
@@ -171,7 +172,7 @@ class _Writer:
             self.parts.append(html.escape(text, quote=False))
 
     def _comment(self, text: str) -> None:
-        # In HTML, ">" would end these at once.
+        # In HTML, ">" would end a comment that begins like this at once.
         if not text.startswith((">", "->")) and len(self.parts) > 1:
             self.parts.append(f"<!--{text}-->")
 
@@ -181,6 +182,6 @@ class _Writer:
 
 
 def without_readings(page: str) -> str:
-    """Return a page without the readings over the letters of <ruby>, which are no text."""
-    # Pages of capital tags are older than <ruby>.
+    """Return a page without the readings in <ruby>, which aren't part of the text."""
+    # Pages with tags in capital letters are older than <ruby>.
     return _READING.sub("", page) if "ruby" in page else page

@@ -1,12 +1,12 @@
-"""Bound the memory that a text takes in which misplaced tags stand.
+"""Limit the memory that a text with misplaced tags can take.
 
-A parser ignores a tag that has no place where it stands, such as the start of a cell outside of a
-table or a second `<body>`, and continues the text before it. A text that stands in a table but in
-no cell continues the text before the table. Lexbor copies the text each time, if anything else has
-taken memory since, such as an attribute: a page of 1.3 MB takes 1 GB that way. So the letters that
-may be copied are counted before a page is parsed.
+A parser ignores a tag that isn't allowed where it is, such as the start of a cell outside of a
+table or a second `<body>`, and continues the text before it. Text inside of a table but outside of
+its cells continues the text before the table. If anything has taken memory in between, such as an
+attribute, Lexbor copies the whole text each time: a page of 1.3 MB takes 1 GB that way. So the
+letters that may be copied are counted before a page is parsed.
 
-The count is an upper bound: wherever it isn't certain that a text ends, it continues.
+The count is an upper bound: unless it is certain that a text ends, it is assumed to continue.
 """
 
 import re
@@ -15,23 +15,23 @@ from typing import Final
 from crawldedup.errors import PageError
 from crawldedup.reading.blocks import tags
 
-# Bytes. A third of them takes memory at once, since copies take the place of earlier ones.
+# Bytes. A third of them takes memory at the same time, because copies replace earlier ones.
 _MOST_COPIED: Final = 600_000_000
 
-# Tags that are ignored in some places, with what takes memory.
+# Tags that are ignored in some places, with anything in them that takes memory.
 _MAY_BE_MISPLACED: Final = re.compile(
     r"<(?:[!?]|/[a-z][^\s/>]*+[\s/]|(?:caption|t[dh])[\s/>]|"
     r"(?:base(?:font)?|bgsound|body|col(?:group)?|form|frame(?:set)?|head|html|input|link|meta|"
     r"noframes|script|style|t(?:body|emplate|foot|head|itle|r))[\s/])",
     re.IGNORECASE,
 )
-# Behind these, all tags may be ignored.
+# After one of these, all tags may be ignored.
 _MAY_IGNORE_ALL: Final = re.compile("<(?:frameset|template)", re.IGNORECASE)
-# Outside of a value, a quote is a letter like any other. All groups are possessive, and no end has
-# to be there, so that no letter is looked at twice.
+# Outside of a value, a quote is a letter like any other. All groups are possessive, and the end may
+# be missing, so no letter is examined twice.
 _VALUE: Final = r"""(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)"""
 _ATTRIBUTES: Final = rf"(?:[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+{_VALUE}?+)?+)*+"
-# A text, and the tag or comment behind it, if any.
+# A text, and the tag or comment after it, if any.
 _TOKEN: Final = re.compile(
     rf"((?:[^<]++|<(?![A-Za-z/!?]))*+)"
     rf"(?:<(/?)([A-Za-z][^\s/>]*+)({_ATTRIBUTES})[\s/]*+>?|(<[!?/][^>]*+))?+"
@@ -45,18 +45,18 @@ _CELLS: Final = tags("caption td th")
 _CELLS_OF_ROWS: Final = tags("td th")
 _IN_TABLES: Final = tags("caption col colgroup tbody td tfoot th thead tr")
 _OF_TABLES: Final = _IN_TABLES | {"table"}
-# Each of these is ignored in some places, or put elsewhere. All others end a text.
+# These are ignored or moved in some places. All others end a text.
 _MAY_END_NO_TEXT: Final = _IN_TABLES | tags("""
     base basefont bgsound body form frame frameset head html input link meta noframes script style
     template title
 """)
-# What stands in them is text, except in SVG and MathML.
+# Their content is text, except in SVG and MathML.
 _RAW: Final = tags("iframe noembed noframes noscript plaintext script style textarea title xmp")
 _END_OF_RAW: Final = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _RAW - {"plaintext"}}
 _FOREIGN: Final = ("math", "svg")
-# In these, HTML stands within SVG and MathML.
+# These contain HTML inside of SVG and MathML.
 _BACK_TO_HTML: Final = tags("annotation-xml desc foreignobject mi mn mo ms mtext title")
-# All other tags do nothing but end a text, outside of SVG and MathML.
+# Outside of SVG and MathML, all other tags do nothing but end a text.
 _SPECIAL: Final = _MAY_END_NO_TEXT | _OF_TABLES | _RAW | _BACK_TO_HTML | {*_FOREIGN}
 
 
@@ -105,8 +105,8 @@ class _Texts:
     Attributes:
         copied: The bytes that may have been copied.
         length: The bytes of the text that the next one may continue.
-        took_memory: Whether anything has since that text.
-        may_be_foreign: Whether what stands in a script may be tags, as in SVG.
+        took_memory: Whether anything has taken memory since that text.
+        may_be_foreign: Whether the content of a script may contain tags, as in SVG.
     """
 
     def __init__(self) -> None:
@@ -114,14 +114,14 @@ class _Texts:
         self.length = 0
         self.took_memory = False
         self.may_be_foreign = False
-        # Of each open table: the bytes that were moved before it, and the open cell, or "?".
+        # For each open table, the bytes that were moved before it, and the open cell, or "?".
         self._moved: list[int] = []
         self._cells: list[str] = []
         self._knows_tables = True
         self._open = dict.fromkeys((*_FOREIGN, "template"), 0)
         self._back_to_html = ""
         self._has_html_inside = False  # of SVG or MathML
-        self._ends_nothing = False  # since tags are ignored that end a text elsewhere
+        self._ends_nothing = False  # because tags that end a text elsewhere are ignored
 
     def add(self, text: str) -> None:
         """Read a text between two tags."""
@@ -139,8 +139,9 @@ class _Texts:
         self.took_memory = False
 
     def read_special(self, html: str, name: str, place: int, *, is_end: bool) -> int:
-        """Read a tag that does more than to end a text, up to a place; return where it ends, or,
-        of a script and the like, where its text does.
+        """Read a tag that does more than end a text, which ends at `place`.
+
+        Return where it ends. For a script and the like, return where its text ends.
         """
         if is_end:
             self._end(name)
@@ -183,7 +184,7 @@ class _Texts:
         if self._cells and self._cells[-1] == "?":
             self._knows_tables = False
         if self._knows_tables and self._cells and not self._cells[-1]:
-            # It takes the place of the one before.
+            # It replaces the one before.
             self._moved[-1] = self.length
         else:
             self._moved.append(self.length)
@@ -208,22 +209,22 @@ class _Texts:
         elif name == cell or (name == "tr" and cell in _CELLS_OF_ROWS):
             self._cells[-1] = ""
         elif cell:
-            # It is ignored, or ends the cell with the part of the table that it stands in.
+            # It is ignored, or ends the cell together with the part of the table around it.
             self._cells[-1] = "?"
 
     def _check_tables(self) -> None:
-        # There, a tag may close a table outside, or belong to none.
+        # In this case, a tag may close an outer table, or belong to none.
         if self.may_be_foreign or self._open["template"]:
             self._knows_tables = False
 
     def skip(self, html: str, start: int, end: int) -> int:
-        """Read a comment or the like; return where it ends."""
+        """Read a comment or the like, and return where it ends."""
         self.took_memory = True
         if html.startswith("<!--", start):
             comment = _END_OF_COMMENT.search(html, start + len("<!"))
             return comment.end() if comment else len(html)
         if self.may_be_foreign and html.startswith(_CDATA, start):
-            # It ends at another place, and what looks like tags in it is text.
+            # It ends somewhere else, and what looks like tags inside of it is text.
             self._ends_nothing = True
             self._update_foreign()
             return start + len(_CDATA)

@@ -1,6 +1,6 @@
-"""Sum up what is left out of the compared text of a page, and why.
+"""Summarize what is left out of the compared text of a page, and why.
 
-A crawl does not need it, so the page is walked once more, for people who ask.
+Crawls don't need this, so it walks the page once more when somebody asks for it.
 """
 
 from collections import Counter
@@ -29,21 +29,21 @@ OTHERS: Final = "in other parts"
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Sums up lines of a page that are not compared, all for one reason."""
+    """A summary of the lines of a page that aren't compared for the same reason."""
 
-    reason: str  #: Where they stand: `in <footer>`, `named "share"`, `in comments`, `hidden`.
+    reason: str  #: Where they are: `in <footer>`, `named "share"`, `in comments`, `hidden`.
     lines: int  #: The number of lines.
     words: int  #: The number of their words.
     excerpt: str  #: The beginning of the first line.
 
 
 def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) -> list[Omission]:
-    """Return what a page shows beside its compared text, most words first.
+    """Return what a page shows besides its compared text, most words first.
 
     Args:
         page: The page.
         compared: The text that is compared.
-        is_selected: Whether selectors have chosen what to compare.
+        is_selected: Whether selectors chose what to compare.
     """
     blocks = blocks_of(page.tree, with_controls=True)
     known = set(compared.split("\n"))
@@ -70,7 +70,7 @@ def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) ->
 
 
 def _reasons(page: HtmlPage, blocks: Blocks) -> list[str]:
-    """Return why each block may be left out: for the outermost element that says so, or ""."""
+    """Return why each block may be left out, as its outermost element with a reason says, or ""."""
     reasons: list[str] = []
     for block, parent in enumerate(blocks.parents):
         outer = reasons[parent] if parent >= 0 else ""
@@ -96,6 +96,6 @@ def _reason(page: HtmlPage, blocks: Blocks, block: int) -> str:
 
 
 def in_words(omissions: tuple[Omission, ...]) -> Iterator[str]:
-    """Yield what was left out, a reason a line: "41 lines in <footer>, 620 words"."""
+    """Yield a line for each reason, such as "41 lines in <footer>, 620 words"."""
     for each in omissions:
         yield f"{pluralize(each.lines, 'line')} {each.reason}, {pluralize(each.words, 'word')}"

@@ -1,11 +1,11 @@
 """Read pages: from HTML or text to the content that is compared, and to its fingerprint.
 
-What is known of a page grows in three steps, and each has a value of its own:
+Reading a page takes three steps, and each has its own type of value:
 
 1. `Page` is what the user gives.
-2. `PageContent` is everything that was taken from its HTML or text: what the fingerprint is made
-   of, and what is told about the page. `Content` is what stands in its place if the page came as
-   a fingerprint, or cannot be read.
+2. `PageContent` is everything that was taken from its HTML or text: the values that the fingerprint
+   is made from, and those that describe the page. `Content` is the type that also covers pages
+   that came as a fingerprint, or can't be read.
 3. `Fingerprint` is what an index compares. `ReadPage` is a fingerprint with the part of the
    `PageContent` that callers use. Worker processes send it back, so it leaves out the texts that
    only the fingerprint needs.
@@ -13,7 +13,6 @@ What is known of a page grows in three steps, and each has a value of its own:
 
 import hashlib
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
@@ -243,16 +242,16 @@ class PageReader:
         """
         if page.html is None:
             return ()
-        # With the numbers of volatile lines, which `content.left_out` tells of.
+        # With the numbers of volatile lines, because `content.left_out` covers them.
         full = content.full if isinstance(content.full, PageContent) else content
         area = area_of(self._options.content, page.url)
         is_selected = area is not None and not content.unselected
         source = HtmlPage.read(page.html, page.encoding)
-        # What is left out may be too large to be counted.
-        with suppress(PageError):
+        try:
             found = omissions_of(source, full.whole or full.text, is_selected=is_selected)
-            return tuple(found)
-        return ()
+        except PageError:  # The omitted parts may be too large to be counted.
+            return ()
+        return tuple(found)
 
     def _with_marks(self, page: Page, content: PageContent, read: PageText) -> PageContent:
         """Read the marks that tell a page apart from its siblings, for the compared text."""
@@ -351,7 +350,7 @@ class PageReader:
 
 
 def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> ShownMarks:
-    """Return the marks of a page whose compared text is this."""
+    """Return the marks of a page, given its compared text."""
     marks = read_marks(read.source, text, url, with_numbers=with_numbers)
     comments = read.comments
     if comments.are_content or not comments.lines:
@@ -362,9 +361,9 @@ def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> Sho
 def _main_of(content: PageContent, read: PageText) -> MainText:
     """Return the main text of a page for users, and its name.
 
-    A line that has its author, too, may change with every load, and be left out of what is
-    compared. What users are given has all lines, or the first pages of a site would have more than
-    later ones. And a short text is not preceded by its name, or long and short ones would differ.
+    Users get all lines, even volatile ones that aren't compared, because otherwise the first pages
+    of a site would have more lines than later ones. And unlike in the compared text, the name
+    doesn't come before a short text, because then short and long texts would differ.
     """
     text = read.compared
     if read.name_line:

@@ -26,7 +26,7 @@ from crawldedup.reading.blocks import (
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.mark_words import link_target, picture_name, player_name
 
-# Bounds of what is looked at: a page may have 100,000 of each, and an attribute megabytes.
+# Limits, because a page may have 100,000 of each, and an attribute may have megabytes.
 _MOST_ELEMENTS: Final = 600
 _MOST_AROUND: Final = 1_500
 """Elements of a header, a navigation, a footer and the like."""
@@ -76,13 +76,13 @@ class Elements:
     Attributes:
         ids: Those of the elements that a script may fill.
         is_empty: Whether such an element is empty.
-        mounts: The elements, by `mem_id`, whose content can only be that of the page. They stand
-            outside of headers and the like, have a name or a tag of their own, and are no place for
-            a map, comments or advertisements.
-        places: Where each element of a header, a navigation and the like stands, by `mem_id`.
-        texts: The lines of those that are no blocks, such as a link that skips the navigation.
+        mounts: The `mem_id` of each element whose content can only be that of the page. It is
+            outside of headers and the like, has its own name or tag, and isn't meant for a map,
+            comments or advertisements.
+        places: Where each element of a header, a navigation and the like is, by `mem_id`.
+        texts: The lines of those that aren't blocks, such as a link that skips the navigation.
         has_controls: Whether there are links, fields or pictures that only belong to a shell
-            because of where they stand.
+            because of where they are.
     """
 
     ids: set[str] = field(default_factory=set)
@@ -260,8 +260,8 @@ def _shows_content(node: LexborNode) -> bool:
 def _is_own(node: LexborNode, place: int) -> bool:
     """Return whether a field or a picture around the content is the page's own.
 
-    The site's own are an empty search field, the boxes of a banner, the pictures of a footer, and
-    in a header the one that leads home.
+    These belong to the site: an empty search field, the boxes of a banner, the pictures of a
+    footer, and the picture in a header that links to the home page.
     """
     attributes = node.attributes
     if node.tag_id in _FIELDS:
@@ -286,7 +286,7 @@ def _leads_away(link: LexborNode) -> bool:
 def is_called(node: LexborNode, label: re.Pattern[str]) -> bool:
     """Return whether an element, or one around it within the body, has such a name."""
     for outer in chain([node], elements_around(node)):
-        # Bodies have such names while all of their content is there.
+        # A body may have such a name although all of its content is there.
         if outer.tag_id == _BODY:
             return False
         attributes = outer.attributes

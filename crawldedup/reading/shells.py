@@ -4,25 +4,25 @@ Before its scripts run, every page of such a site is the same: an empty element,
 splash screen. Its words say nothing about its content. So a shell is neither a copy of another page
 nor the original of one, and reading it raises PageError("shell").
 
-The evidence is what a page is made of, and not the name of a framework:
+The evidence is the structure of a page, not the name of a framework:
 
 1. It has a *mount point*, which a script fills: an empty `<div>`, `<main>` or custom element, one
    that holds a splash screen, or the body itself if nothing at all is in it.
-2. It has a script of its own in a file or a module, or one that names the mount point. Scripts for
-   advertisements and statistics do not count.
-3. Whatever else it shows belongs to the shell: a splash screen, "Loading…", a request to enable
-   scripts, the name of the site, and what a site has around the content of each page, such as a
+2. It has a script in a file or a module, or one that names the mount point. Scripts for
+   advertisements and statistics don't count.
+3. Everything else that it shows belongs to the shell: a splash screen, "Loading…", a request to
+   enable scripts, the name of the site, and the elements around the content of each page, such as a
    header, a navigation, a footer or a cookie banner. A single other line is content, and so is a
-   heading, a form, a picture, a film, three links, or a text in `<noscript>` that is about anything
-   but scripts. Beside a header and the like, the mount point has an id or another name, and is no
-   place for a map, comments or advertisements: other pages have those, too.
-4. Nothing tells it from the other pages of its site. Data that it declares does, and then it is
-   compared like any other page. A title does not by itself, because most shells have one title for
-   the whole site. A page with a title is compared if it also names its own address, or if the title
+   heading, a form, a picture, a film, three links, or a text in `<noscript>` about anything but
+   scripts. If there is a header or the like, the mount point must have an id or another name, and
+   must not be meant for a map, comments or advertisements, because other pages have those, too.
+4. Nothing tells it apart from the other pages of its site. If it declares data, they do, and it is
+   compared like any other page. A title alone doesn't, because most shells have one title for the
+   whole site. A page with a title is compared if it also names its own address, or if the title
    repeats a part of the address. Even then, only a view of the page can be its copy.
 
-A page that is wrongly taken for a shell is delivered without a verdict, which costs a copy at most.
-In doubt, a page is no shell and is checked like any other.
+A page that is wrongly taken for a shell is delivered without a verdict, so at most, a copy is kept.
+In doubt, a page isn't a shell, and is checked like any other page.
 """
 
 import re
@@ -64,7 +64,7 @@ _LONGEST_LOADING: Final = 60
 _MOST_OF_NAME: Final = 6
 """The maximum number of words in the name of a site."""
 
-# Bounds of what is looked at: a page may have 100,000 of each, and an attribute megabytes.
+# Limits, because a page may have 100,000 of each, and an attribute may have megabytes.
 _MOST_PARTS: Final = 40
 _MOST_NOTES: Final = 10
 _LONGEST_PROGRAMS: Final = 200_000
@@ -153,12 +153,12 @@ def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
     if len(text) > _MOST_LETTERS_IN_ALL or page.tree.body is None:
         return None
     words = count_words(text)
-    # Most pages end here, at lines that were read before.
+    # For most pages, this stops here, at lines that were read before.
     if words > _MOST_WORDS_IN_ALL or len(page.blocks.lines) > _MOST_LINES_READ:
         return None
     if page.tree.css_first(_ANY_PROGRAM) is None:
         return None
-    # And others here, at their third link or their first picture.
+    # For others, it stops here, at their third link or their first picture.
     elements = elements_of(page)
     if elements is None:
         return None
@@ -326,26 +326,27 @@ def _has_program(page: HtmlPage, ids: set[str]) -> bool:
 
 
 def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
-    """Yield the names of the site, in words: the first part of its domain, and its declared
-    names.
-    """
+    """Yield the names of the site in words: the first part of its domain, and declared names."""
     names = [site_of(url).partition(".")[0]]
     for meta in page.tree.css(_SITE_NAMES)[:_MOST_PARTS]:
         names.append((meta.attributes.get("content") or "")[:_LONGEST_ATTRIBUTE])
-    yield from filter(None, map(words_of, names))
+    for name in names:
+        words = words_of(name)
+        if words:
+            yield words
 
 
 def _names_in_title(page: HtmlPage, site_words: Sequence[str]) -> Sequence[str]:
     """Return the names that a title may give the site, in words.
 
-    A title that has the site's name names the page besides, and so does one of a page that declares
-    the site's name, or that failed.
+    A title that contains the site's name also names the page. The same applies to the title of a
+    page that declares the site's name elsewhere, or that shows an error.
     """
     title = page.title[:_LONGEST_ATTRIBUTE]
     if page.tree.css_first(_SITE_NAMES) is not None or shell_words.FAILED.search(title):
         return ()
     parts = [words_of(part) for part in _BETWEEN_NAMES.split(title)]
-    # A domain has no blanks between its words.
+    # A domain has no spaces between its words.
     known = {words.replace(" ", "") for words in site_words}
     of_site = [part for part in parts if part.replace(" ", "") in known]
     return of_site or [*filter(None, parts), words_of(title)]

@@ -1,6 +1,4 @@
-"""Find the name of a page as it's written there. Marks have it in lower case, without its
-punctuation.
-"""
+"""Find the name of a page as it's written. Marks have it in lower case, without punctuation."""
 
 from collections.abc import Iterator
 
@@ -12,7 +10,7 @@ from crawldedup.reading.marks import LONGEST_HEADING, LONGEST_TITLE, headings_of
 
 
 def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
-    """Return the name of a page, at most 500 characters of it; None if it has no name.
+    """Return at most 500 characters of the name of a page, or None if it has no name.
 
     Args:
         page: The page.
@@ -27,9 +25,7 @@ def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
 
 
 def _names(page: HtmlPage) -> Iterator[str]:
-    """Yield possible names of a page, in the form that `read_marks` has before it takes the
-    words.
-    """
+    """Yield possible names of a page as `read_marks` has them before it splits them into words."""
     for heading in headings_of(page.blocks):
         yield name_of(heading.text[:LONGEST_HEADING])
     yield name_of(page.name[:LONGEST_HEADING])

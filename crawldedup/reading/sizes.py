@@ -1,4 +1,4 @@
-"""How much a text says, in letters of scripts with spaces between words.
+"""Measure how much a text says, in letters of scripts with spaces between words.
 
 A sentence in Japanese or Chinese has a third of the letters that it has in English.
 """
@@ -17,7 +17,7 @@ _LEAST_TITLE: Final = 25  # letters of a link
 
 
 def size_of(text: str) -> int:
-    """Return how many letters a text has; those of scripts without spaces count three times."""
+    """Return the number of letters in a text. In scripts without spaces, they count three times."""
     if text.isascii():
         return len(text)
     # To drop the letters that are ASCII takes a fifth of the time of a pattern.
@@ -28,14 +28,15 @@ def size_of(text: str) -> int:
 
 
 def size_beside_links(text: str, linked: int) -> int:
-    """Return the size of a line without so many letters in links."""
+    """Return the size of a line without its `linked` letters."""
     others = len(text) - linked
     return others if text.isascii() else size_of(text) * others // len(text)
 
 
 def size_with_titles(text: str, linked: int) -> int:
-    """Return the size of what a line says: a long link is a title, a short one leads to a part of
-    the site.
+    """Return the size of a line, where long links count as titles.
+
+    Short links don't count, because they only lead to parts of the site.
     """
     return size_of(text) if linked >= _LEAST_TITLE else size_beside_links(text, linked)
 

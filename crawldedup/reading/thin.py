@@ -53,15 +53,14 @@ _LEAST_SHOWN: Final = 3
 """In pixels. A smaller picture counts visits."""
 
 _MOST_ELEMENTS: Final = 20_000
-"""The maximum number of elements that are read. A page with more elements is compared by all of its
-markup.
-"""
+"""The maximum number of elements that are read. A page with more is compared by all its markup."""
 
 _LONGEST_HOST: Final = 200
 """The number of letters of an address that are searched for the name of a tracker."""
 
 _PIXELS: Final = re.compile(r"\s{0,9}(\d{1,6})(?:px)?\s{0,9}")
-# Where a link leads back to, when somebody has logged in, is the page itself. Another site is not.
+# Parameters with the address to return to after a login. That is the page itself, unless it is on
+# another site.
 _WAY_BACK: Final = re.compile(
     r"(?<=[?&])(?:next|return|return_?(?:url|to|path)|redirect|redirect_?(?:url|uri|to)|continue|"
     r"dest|destination|goto|back|back_?url|came_from|refer(?:er|rer))=(?:/|%2f)(?!/|%2f)[^&#]*&?",
@@ -76,7 +75,7 @@ _SHARES: Final = re.compile(
     r"^(?:mailto:\?|whatsapp:)",
     re.IGNORECASE,
 )
-# A program that leads to another page when somebody clicks.
+# Code that leads to another page when somebody clicks.
 _LEADS: Final = re.compile(r"location|open\s?\(", re.IGNORECASE)
 
 
@@ -95,8 +94,9 @@ class ThinTexts(NamedTuple):
 
 
 def visible_text(page: HtmlPage) -> str:
-    """Return all text that a visitor without scripts sees. The title comes first, and each block of
-    the page is a line.
+    """Return all text that a visitor without scripts sees.
+
+    The title comes first, and each block of the page is a line.
     """
     return "\n".join(filter(None, (page.title, *_lines(page))))
 
@@ -106,8 +106,8 @@ def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTe
 
     Args:
         page: The page.
-        main: What was read as its main text.
-        resorts: What it shows if something else fails.
+        main: The main text of the page.
+        resorts: Its last resorts, which browsers only show if something else fails.
     """
     parts = [_Part(visible_text(page), f"{page.title}\n{main}"), *_Elements(page).parts()]
     excuses: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ def _target(address: str) -> _Part:
     """Return where a link leads, without sessions and without the way back to the page itself."""
     target = _WAY_BACK.sub("", shortened(address.strip()))
     core = without_visit(target)
-    # Whoever refers a visitor may be all that a link is about.
+    # The site that refers a visitor may be the only thing that a link says.
     return _Part(target if _REFERRER.search(target) else core, core)
 
 
@@ -183,8 +183,9 @@ class _Elements:
                 is_data = "json" in (element.attributes.get("type") or "")
                 yield _Part(program, program if is_data else "")
             elif tag == "style":
-                addresses = addresses_in_style(own_text(element))
-                yield from map(_address, filter(is_media_file, addresses))
+                for address in addresses_in_style(own_text(element)):
+                    if is_media_file(address):
+                        yield _address(address)
             elif tag == "meta":
                 yield from _of_meta(element.attributes)
             elif tag not in _SILENT and (attributes := element.attributes):
@@ -232,7 +233,7 @@ class _Elements:
     def _is_around_content(self, element: LexborNode) -> bool:
         """Return whether an element is in navigation, a footer or a sidebar of the page.
 
-        Results for the elements above are remembered, so that none is examined twice.
+        Results for the outer elements are remembered, so none is examined twice.
         """
         path = []
         outer = element.parent

@@ -1,9 +1,9 @@
-"""Lines of a text whose numbers change with every load: hash them, and leave them out.
+"""Hash the lines of a text whose numbers change with every load, and leave them out.
 
-"Who is online: 24 users", "Time: 0.769s", "Only 6 left": such lines differ between two answers of
-one page within minutes, in their numbers alone. `crawldedup.hosts.lines` learns which lines these
-are. A line with a price, a heading, a long line and one of little else than numbers is always
-content.
+Examples are "Who is online: 24 users", "Time: 0.769s" and "Only 6 left". Between two loads of a
+page within minutes, such lines differ only in their numbers. `crawldedup.hosts.lines` learns which
+lines these are. Lines with a price, headings, long lines, and lines with little else than numbers
+are always content.
 """
 
 import re
@@ -17,30 +17,30 @@ from crawldedup.scope import folder_of
 from crawldedup.urls import TOKEN
 
 Numbers = dict[int, tuple[int, ...]]
-"""The hashes of the numbers in each line that may change, by the hash of the line without them;
-under 0, that of the headings. Hashes are made with the key of the index."""
+"""The hashes of the numbers in each line that may change, by the hash of the line without them.
+
+The key 0 has the hash of the headings. Hashes are made with the key of the index.
+"""
 
 Changing = dict[int, tuple[int, ...]]
 """Which numbers of a line change in the folder of a page, by the hash of the line without them."""
 
 
 KnownLine = dict[str, tuple[int, ...]]
-"""Which numbers of a line change, by where they do: see `places_at`."""
+"""Which numbers of a line change, by the place where they do: see `places_at`."""
 
 Known = dict[int, KnownLine]
 """What is known about the lines of a host, by the hash of a line without its numbers."""
 
 NOTHING: Final[Known] = {}
 EVERYWHERE: Final = "*"
-"""The place of what holds on a whole host."""
+"""The place for knowledge that applies to a whole host."""
 
 MOST_LINES: Final = 64
 """The maximum number of lines that are read from a page, and that are learned for a host."""
 
 _MOST_NUMBERS: Final = 8
-"""How many numbers of a line may turn out to be volatile: the first ones. Others are always
-compared.
-"""
+"""How many of the first numbers of a line may be volatile. Further ones are always compared."""
 
 _NUMBER_BITS: Final = 32
 _LONGEST: Final = 200  # letters of a line
@@ -156,7 +156,7 @@ def rest_of(line: str, known: Changing, headings: Collection[str] = (), key: Key
 
 
 def shape_of(line: str) -> str:
-    """Return a line with 0 in place of each number."""
+    """Return a line with 0 instead of each number."""
     return _NUMBER.sub("0", line)
 
 

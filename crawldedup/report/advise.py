@@ -1,4 +1,4 @@
-"""The command `advise`: which downloads a crawl can save, by rules for its URLs."""
+"""The command `advise`: URL rules that save a crawl the downloads of copies."""
 
 import json
 from argparse import Namespace
@@ -18,11 +18,11 @@ _WRITERS: Final = {"duplicate-url-discarder": for_discarder, "deny": for_link_ex
 
 
 def advise(given: Namespace, output: Output) -> None:
-    """Show or write the rules that the journals speak for.
+    """Show or write the URL rules that the journals support.
 
     Raises ConfigurationError and OSError.
     """
-    # Here, so that no other command waits for DuckDB.
+    # Imported here so that no other command has to wait for DuckDB.
     from crawldedup.report.queries import Database
 
     journals = find_journals(given.sources, given.crawl)
@@ -45,7 +45,7 @@ def advise(given: Namespace, output: Output) -> None:
     if given.output is not None:
         Path(given.output).write_text(f"{text}\n", "ascii")
         words = (
-            f"{pluralize(len(exported.rules), 'rule')} written into {printable(str(given.output))}"
+            f"{pluralize(len(exported.rules), 'rule')} written to {printable(str(given.output))}"
         )
         output.show({"output": str(given.output), "rules": len(exported.rules)}, words)
     else:
@@ -71,4 +71,4 @@ def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:
         if rule.contrary:
             yield f"  although {safe_message(rule.contrary)}"
     if not rules:
-        yield "not enough pages speak for any rule"
+        yield "no rule is supported by enough pages"

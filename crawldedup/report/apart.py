@@ -1,4 +1,4 @@
-"""What a crawl kept apart, in words, and the marks that a user may tell to keep quiet."""
+"""Describe the pages that a crawl kept apart, and suggest marks that a user may want to ignore."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,37 +13,41 @@ from crawldedup.scope import EVERY_HOST
 Row = dict[str, Any]
 
 SAME_TEXT: Final = 0.99
-"""From this estimated similarity on, two pages have one text: the estimate is off by some words."""
+"""Pages at least this similar count as having the same text: estimates are off by a few words."""
 
 _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
-# Marks that a template may change with every load. Another text and other links are contents.
+# The marks that a template may change with every load. Different texts or links mean content.
 _CHANGING: Final = ("picture", "data", "name", "player")
 _LEAST_PAGES: Final = 10
-# Of the judged pages of a pattern. A content that has two addresses comes first at one of them.
+# Share of a pattern's judged pages. Content with two addresses is found at one of them first.
 _LEAST_SHARE: Final = 0.25
-# Of pages that have copies with the same mark at other paths: from here on, it does not change.
+# If this share of the pages has copies with the same mark at other paths, the mark is stable.
 _SHARE_CONFIRMED: Final = 0.5
 _MOST_SUGGESTED: Final = 20
 
 
 def named_in_words(row: Row) -> Row:
-    """Return a row with what its kind of mark means."""
+    """Return the row with a description of its kind of mark added as `what`."""
     return {**row, "what": kind_in_words(row["kind"])}
 
 
 def in_words(row: Row) -> Row:
-    """Return a row with what its kind means, and with an example that has a reason in any case."""
+    """Return the row with its kind of mark described.
+
+    The description also becomes the reason of the example if that has none.
+    """
     named = named_in_words(row)
     example = row["example"]
     return {**named, "example": {**example, "reason": example["reason"] or named["what"]}}
 
 
 def ignorable_in(apart: Iterable[Row]) -> list[Row]:
-    """Return the marks that may change by themselves, each with a pair of pages to look at.
+    """Return the kinds of marks that may change with every load, each with a pair of example pages.
 
-    One kind of mark has kept many pages of a pattern from pages with the same text. They may be
-    contents all the same, as the pictures of a gallery are: only a look at them tells. If most of
-    them have copies elsewhere whose marks agree, the mark does not change, and is not named.
+    Such a kind kept many pages of one URL pattern apart from pages with the same text. Only a look
+    at the pages shows whether they really are different contents, like the pictures of a gallery.
+    A kind is left out if most of these pages have copies elsewhere with the same mark, because
+    that shows that the mark is stable.
     """
     found = []
     for row in apart:
@@ -59,7 +63,7 @@ def ignorable_in(apart: Iterable[Row]) -> list[Row]:
 
 
 def setting_of(suggestions: Sequence[Mapping[str, Any]]) -> str:
-    """Return the setting that follows suggestions, as a line to copy. It is plain ASCII."""
+    """Return the setting that applies the suggestions, as one line of ASCII to copy."""
     by_host: dict[str, list[str]] = {}
     for each in suggestions:
         kinds = by_host.setdefault(each["host"], [])
@@ -69,11 +73,11 @@ def setting_of(suggestions: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _host_of(row: Row) -> str:
-    """Return the host for the setting: that of all pages, or their site; "" if it names none."""
+    """Return the host to name in the setting: the pages' common host, else their site, else ""."""
     try:
         host = urlsplit(row["origin"] or f"//{row['site']}").hostname or ""
         (checked,) = check_ignored_marks(_SETTING, {host: [row["kind"]]}) or [""]
     except (ValueError, ConfigurationError):
         return ""
-    # A page must not suggest a setting for all hosts.
+    # The URL of a page must not suggest a setting that applies to all hosts.
     return "" if checked == EVERY_HOST else checked

@@ -1,4 +1,4 @@
-"""The command `changes`: what has changed on sites between two crawls."""
+"""The command `changes`: what changed on a site between two crawls."""
 
 import re
 import time
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from crawldedup.report.queries import Database
 
 STATES: Final = ("new", "changed", "unchanged", "moved", "gone", "unknown")
-"""What became of a page since an earlier crawl. It is gone only if that was answered."""
+"""What can happen to a page between two crawls. It is gone only if the server says so."""
 
 _SUFFIXES: Final = (".html", ".csv", ".jsonl")
 _MOST_OF_PAGE: Final = 200
 _SECTIONS: Final = (
-    ("new", "New pages", "The earlier crawl did not meet them."),
-    ("changed", "Changed pages", "They have another text, or show something else."),
-    ("moved", "Moved pages", "Their texts were met at other addresses."),
+    ("new", "New pages", "The earlier crawl did not see them."),
+    ("changed", "Changed pages", "Their text is different, or they show something else."),
+    ("moved", "Moved pages", "Their texts were found at other addresses."),
     ("gone", "Pages that are gone", "The server answered 404 or 410."),
-    ("unknown", "Pages of which nothing is known", "Nothing says that they are gone."),
+    ("unknown", "Pages that nothing is known about", "Nothing shows that they are gone."),
 )
 _AGE: Final = re.compile(r"(\d{1,6}) *([mhdw])")
 _SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -45,25 +45,25 @@ _LONGEST_DIFFERENCE: Final = 200
 _CRAWL: Final = "journal of a crawl, folder of journals (its last crawl), or name of a crawl"
 _ARGUMENTS: Final[Arguments] = {
     "earlier": argument(_CRAWL, "EARLIER", nargs="?"),
-    "later": argument(f"{_CRAWL}; with --since the only one", "LATER", nargs="?"),
+    "later": argument(f"{_CRAWL}; with --since, this is the only one", "LATER", nargs="?"),
     "--since": argument(
-        "compare LATER, by default the last crawl, with the last one of its spider that began by "
-        "then: a time in UTC, such as 2026-11-28 or 2026-11-28T09:00, or an age, such as 12h or 1d",
+        "compare LATER, by default the last crawl, with its spider's last crawl that began by "
+        "TIME: a time in UTC, such as 2026-11-28 or 2026-11-28T09:00, or an age, such as 12h or 1d",
         "TIME",
     ),
     "--source": argument(
-        f"folder where crawls are looked up by name (default: {DEFAULT_SOURCE})",
+        f"folder in which to look up crawls by name (default: {DEFAULT_SOURCE})",
         "FOLDER",
         default=DEFAULT_SOURCE,
     ),
     "-o --output": argument(
-        "write all rows into this file (.csv or .jsonl), or a page (.html)", "FILE", type=Path
+        "write all rows to this file (.csv or .jsonl), or a page (.html)", "FILE", type=Path
     ),
-    "--force": argument("replace the file if it is there", action="store_true"),
-    "--most": argument("show so many pages of each kind (default: 10)", "N", type=int, default=10),
+    "--force": argument("replace the file if it exists", action="store_true"),
+    "--most": argument("pages to show of each kind (default: 10)", "N", type=int, default=10),
 }
 CHANGES: Final = Command(
-    "tell what has changed between two crawls of the same sites",
+    "show what changed between two crawls of the same sites",
     _ARGUMENTS,
     description="Compares the journals of two crawls page by page: new, changed, unchanged, moved, "
     "gone and unknown. A page is gone only if the later crawl was answered 404 or 410.",
@@ -74,14 +74,14 @@ CHANGES: Final = Command(
 
 
 def changes(given: Namespace, output: Output) -> None:
-    """Show or write what became of each page.
+    """Show or write what happened to each page between the two crawls.
 
     Raises:
         ConfigurationError: There is no such crawl, or the output is not allowed.
-        ReportError: Memory or disk do not suffice.
+        ReportError: There is not enough memory or disk space.
         OSError: A file cannot be read or written.
     """
-    # Here, so that `--help` does not wait for DuckDB.
+    # Imported here so that `--help` does not have to wait for DuckDB.
     from crawldedup.report.queries import CURRENT, FORMER, Database, have_one_index
 
     earlier, later = _crawls_of(given)
@@ -128,40 +128,38 @@ def changes(given: Namespace, output: Output) -> None:
 
 
 class _Lacking(NamedTuple):
-    """What keeps a comparison from being complete."""
+    """The reasons why a comparison may be incomplete."""
 
     earlier: list[Journal]
     later: list[Journal]
     by_text: bool  #: Whether texts could be compared.
-    is_whole: bool  #: Whether the earlier crawl has ended.
-    is_whole_later: bool  #: Whether the later crawl has.
+    is_whole: bool  #: Whether the earlier crawl finished.
+    is_whole_later: bool  #: Whether the later crawl finished.
 
 
 def _notes(lacking: _Lacking) -> list[str]:
-    """Return what the comparison lacks, in sentences."""
+    """Return a sentence about everything that makes the comparison incomplete."""
     notes = []
     if not lacking.by_text:
         notes.append(
-            "the crawls had no common index, so texts cannot be compared: CRAWLDEDUP_STORE gives "
-            "them one"
+            "the crawls did not share an index, so texts cannot be compared: set "
+            "CRAWLDEDUP_STORE to share one"
         )
     if not lacking.is_whole:
         notes.append(
-            f"the earlier crawl {printable(lacking.earlier[0].crawl)!r} is unfinished, because its "
-            "journal has no end: pages that only the index knew by then are unknown"
+            f"the earlier crawl {printable(lacking.earlier[0].crawl)!r} did not finish (its "
+            "journal has no end), so pages that were only in the index at that time are unknown"
         )
     if not lacking.is_whole_later:
         notes.append(
-            f"the later crawl {printable(lacking.later[0].crawl)!r} is unfinished, because its "
-            "journal has no end: pages that it had not asked for by then are unknown"
+            f"the later crawl {printable(lacking.later[0].crawl)!r} did not finish (its journal "
+            "has no end), so pages that it had not requested by then are unknown"
         )
     return notes
 
 
 def _check_order(earlier: Sequence[Journal], later: Sequence[Journal]) -> None:
-    """Raise ConfigurationError for one crawl that is given twice, and for crawls in the wrong
-    order.
-    """
+    """Raise ConfigurationError if the crawls are the same, or in the wrong order."""
     names = [printable(journals[0].crawl) for journals in (earlier, later)]
     if {journal.path for journal in earlier} & {journal.path for journal in later}:
         raise ConfigurationError(f"EARLIER and LATER are the same crawl, {names[0]!r}")
@@ -172,17 +170,17 @@ def _check_order(earlier: Sequence[Journal], later: Sequence[Journal]) -> None:
 
 
 def _check_apart(journals: Sequence[Journal], database: "Database") -> None:
-    """Raise ConfigurationError for a file with the journals of several crawls."""
+    """Raise ConfigurationError if one file holds the journals of several crawls."""
     for row in database.rows("joined"):
         path = printable(str(journals[row["process"]].path))
         raise ConfigurationError(
-            f"{path} has the journals of {row['crawls']} crawls, and times count from the first: "
-            "put each journal into a file of its own"
+            f"{path} holds the journals of {row['crawls']} crawls, so times would count from the "
+            "first one: put each journal in its own file"
         )
 
 
 class _Compared(NamedTuple):
-    """Two crawls, what their comparison lacks, and how many pages of each kind."""
+    """Two crawls, what makes their comparison incomplete, and the number of pages of each kind."""
 
     earlier: list[Journal]
     later: list[Journal]
@@ -191,7 +189,7 @@ class _Compared(NamedTuple):
 
 
 def _write(database: "Database", compared: _Compared, given: Namespace) -> None:
-    """Write the rows, or the page, into the output. Raises ReportError and OSError."""
+    """Write the rows or the page to the output file. Raises ReportError and OSError."""
     from crawldedup.report.render import ROWS, page_of
 
     with target_file(given.output, force=given.force) as out:
@@ -218,17 +216,17 @@ def _named(journals: Sequence[Journal]) -> dict[str, Any]:
 def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
     """Return the journals of the earlier crawl and of the later one.
 
-    Raises ConfigurationError if one is not named, or cannot be found.
+    Raises ConfigurationError if one of them is not given or cannot be found.
     """
     if given.since is None:
         if given.earlier is None or given.later is None:
             raise ConfigurationError(
-                "two crawls are compared, EARLIER and LATER; `crawldedup report --crawls` lists "
-                "them, and --since TIME finds the earlier one"
+                "name two crawls to compare, EARLIER and LATER; `crawldedup report --crawls` lists "
+                "crawls, and --since TIME finds the earlier one"
             )
         return _journals_of(given.earlier, given.source), _journals_of(given.later, given.source)
     if given.later is not None:
-        raise ConfigurationError("--since finds the earlier crawl: name the later one alone")
+        raise ConfigurationError("--since finds the earlier crawl: name only the later one")
     moment = _moment_of(given.since)
     later = (
         find_journals([given.source])
@@ -244,7 +242,7 @@ def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
 
 
 def _moment_of(since: str) -> float:
-    """Return a time, or the time of an age, in seconds since 1970 (UTC)."""
+    """Return a time, which may be given as an age, in seconds since 1970 (UTC)."""
     if age := _AGE.fullmatch(since.strip()):
         return time.time() - int(age[1]) * _SECONDS[age[2]]
     try:
@@ -258,13 +256,13 @@ def _moment_of(since: str) -> float:
 
 
 def _journals_of(name: str, source: str) -> list[Journal]:
-    """Return the journals of a crawl, which a file, a folder or its name stands for."""
+    """Return the journals of a crawl, given as a file, a folder, or the name of the crawl."""
     if Path(name).exists():
         return find_journals([name])
     if not Path(source).exists():
         raise ConfigurationError(
-            f"{printable(name)!r} is no file and no folder, and there is no {printable(source)} to "
-            "look it up by name: --source names another folder"
+            f"{printable(name)!r} is neither a file nor a folder, and there is no folder "
+            f"{printable(source)} to look it up by name: use --source to name another folder"
         )
     return find_journals([source], name)
 
@@ -272,7 +270,7 @@ def _journals_of(name: str, source: str) -> list[Journal]:
 def _lines_of(
     totals: dict[str, int], examples: Sequence[dict[str, Any]], path: Path | None
 ) -> Iterator[RenderableType]:
-    """Yield what is printed: the totals, and with no file some pages of each kind."""
+    """Yield the lines to print: the totals and, without an output file, some pages of each kind."""
     for state in STATES:
         yield Text(f"{state:<10} {totals[state]:>9,}")
         if path is not None:
@@ -281,11 +279,11 @@ def _lines_of(
             if row["change"] == state:
                 yield Text(f"  {printable(row['url'])}{_detail_of(row)}")
     if path is not None:
-        yield Text(f"written into {printable(str(path))}")
+        yield Text(f"written to {printable(str(path))}")
 
 
 def _detail_of(row: dict[str, Any]) -> str:
-    """Return what more is known of a page, behind its URL."""
+    """Return what else is known about a page, to print after its URL."""
     if row["moved_to"]:
         return f" -> {printable(row['moved_to'])}"
     details = [row["what"], row["difference"][:_LONGEST_DIFFERENCE], row["reason"]]

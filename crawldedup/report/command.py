@@ -20,24 +20,24 @@ ARGUMENTS: Final[Arguments] = {
         type=Path,
     ),
     "--crawls": argument("list the crawls of the sources instead", action="store_true"),
-    "--crawl": argument("report this crawl (default: the last one)", "NAME"),
+    "--crawl": argument("report on this crawl (default: the last one)", "NAME"),
     "--against": argument(
-        "compare with this crawl of the sources, or with the last one of another source", "CRAWL"
+        "compare with this crawl of the sources, or with the last crawl of another source", "CRAWL"
     ),
 }
 _SOURCES: Final = f"journals of one crawl, or a folder of journals (default: {DEFAULT_SOURCE})"
 
 REPORT: Final = Command(
-    "report what a crawl met: duplicates, traps, clusters, costs",
+    "report what a crawl found: duplicates, traps, clusters, costs",
     {"sources": argument(_SOURCES, "SOURCE", nargs="*", default=[DEFAULT_SOURCE]), **ARGUMENTS},
-    description="Reads the journals of a crawl, of all its processes, while it runs or later.",
+    description="Reads the journals of all processes of a crawl, while it runs or later.",
     module=__name__,
     index=None,
 )
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Make a report of the sources, and show it or write it; or list the crawls.
+    """Show or write a report on the sources, or list their crawls.
 
     Raises ConfigurationError.
     """
@@ -50,15 +50,15 @@ def run(given: Namespace, output: Output) -> None:
                     asdict(crawl), f"{printable(crawl.name)}  {began} UTC, {count}, {state}"
                 )
         return
-    # Here, so that `--help` does not wait for DuckDB.
+    # Imported here so that `--help` does not have to wait for DuckDB.
     from crawldedup.report.queries import Database, make_report
     from crawldedup.report.render import check_path, lines_of, write_report
 
     if given.output is not None:
         if output.as_json:
             raise ConfigurationError(
-                "--json prints the report, and --output writes it into a file: leave one of them "
-                "out; a file that ends with .json holds the same"
+                "--json prints the report and --output writes it to a file: leave one of them out; "
+                "an output file that ends with .json holds the same data"
             )
         check_path("--output", given.output)
     journals, against = find_journals(given.sources, given.crawl), list[Journal]()

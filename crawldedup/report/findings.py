@@ -1,4 +1,4 @@
-"""Conclude from the figures of a report what needs a look, the most urgent first."""
+"""Find what needs attention in a report, most urgent first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -11,28 +11,28 @@ _LAST_STEPS: Final = 5
 _MANY_ALIKE: Final = 50
 _LONGEST_PLACE: Final = 60
 _ENOUGH_PAGES: Final = 20
-# So many answers with one status are worth a look, or so many if they are this share of all.
+# A status is reported if it was sent this often, or less often but in this share of responses.
 _MANY_REFUSALS: Final = 1000
 _LEAST_REFUSALS: Final = 20
 _SHARE_REFUSED: Final = 0.2
 _GONE: Final = (404, 410)
-# Sites also answer so to whom they take for a robot.
+# Sites also send these statuses to visitors that they take for robots.
 _REFUSED: Final = (401, 403, 407, 429, 503)
 _MOST_OF_THEM: Final = 0.8
 _TRAPS_WITH_CAUSE: Final = ("calendar", "session ids")
-"""Traps that say more than that many URLs have few texts."""
+"""Kinds of traps that name a cause, not just many URLs with few texts."""
 
 
 class Finding(NamedTuple):
-    """What stands out."""
+    """Something in a report that needs attention."""
 
     level: str  #: How urgent it is: "bad", "warn" or "info".
     text: str  #: A sentence or two.
-    section: str  #: The section of the page that shows more of it.
+    section: str  #: The section of the page with the details.
 
 
 def findings_of(report: Mapping[str, Any]) -> list[Finding]:
-    """Return what stands out in a report."""
+    """Return everything in a report that needs attention."""
     found = [
         *_trouble(report),
         *_refusals(report),
@@ -76,7 +76,7 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
         what = "the crawl" if count == 1 else f"{missing} of {count} processes"
         yield Finding(
             "warn",
-            f"No end of {what} is recorded: still running, killed, or no room to write it.",
+            f"No end of {what} is recorded: still running, killed, or no space left to write it.",
             "about",
         )
     if crawl["left_out"]:
@@ -88,7 +88,7 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _refusals(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what servers answered again and again in place of pages."""
+    """Yield the error statuses that servers often sent instead of pages."""
     responses = report["totals"]["responses"]
     for row in report["refusals"][:_MOST_NAMED]:
         pages = row["pages"]
@@ -102,34 +102,36 @@ def _refusals(report: Mapping[str, Any]) -> Iterator[Finding]:
             f"{row['there']:,} of them at {place}: see {row['url']}{linked}."
         )
         if row["status"] in _GONE:
-            text += " Links that lead nowhere cost a download each."
+            text += " Each dead link costs a download."
         elif row["status"] in _REFUSED:
-            text += " A ban, a login or too quick a crawl is likely."
+            text += " Likely causes are a ban, a login, or a crawl that is too fast."
         yield Finding("warn", text, "skipped")
 
 
 def _doubtful(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield clusters that may be pages of one template, each with a content of its own."""
+    """Yield clusters of possible false duplicates: pages that may only share a template."""
     for cluster in report["doubtful"][:_MOST_NAMED]:
         yield Finding(
             "warn",
             f"{pluralize(cluster['copies'], 'page')} count as copies of {cluster['kept']}, though "
-            f"none has the same text, and half of them have at most {cluster['words']} words. They "
-            "may be contents of their own: `crawldedup compare` shows how "
+            f"none has the same text and half of them have at most {cluster['words']} words. They "
+            "may be different contents: `crawldedup compare` shows how "
             f"{cluster['example']} differs.",
             "clusters",
         )
 
 
 def _one_page(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield the page that nearly all others are copies of, unless another finding says it."""
+    """Yield the page that nearly all others are copies of, unless another finding explains it."""
     if not _is_one_page(report):
         return
     cluster, checked = report["clusters"][0], report["totals"]["checked"]
     kept, copies = cluster["kept"], cluster["copies"]
-    urls = (url for member in cluster["members"] for url in (member["url"], member["original"]))
-    other = next((url for url in urls if url and url != kept), None)
-    pair = f" `crawldedup compare` shows what it has in common with {other}." if other else ""
+    urls = [url for member in cluster["members"] for url in (member["url"], member["original"])]
+    others = [url for url in urls if url and url != kept]
+    pair = ""
+    if others:
+        pair = f" `crawldedup compare` shows what it has in common with {others[0]}."
     yield Finding(
         "bad",
         f"{copies:,} of {pluralize(checked, 'checked page')} are copies of one page, {kept}. "
@@ -140,7 +142,7 @@ def _one_page(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _is_one_page(report: Mapping[str, Any]) -> bool:
-    """Return whether nearly all pages are copies of one, and neither a wall nor a trap says why."""
+    """Return whether nearly all pages are copies of one page, and no wall or trap explains it."""
     checked = report["totals"]["checked"]
     if checked < _ENOUGH_PAGES or not report["clusters"]:
         return False
@@ -156,7 +158,7 @@ def _is_one_page(report: Mapping[str, Any]) -> bool:
 
 
 def _has_copies_of(cluster: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
-    """Return whether most copies of a cluster are in a group of URLs, if few copies are not its."""
+    """Return whether a group has more than half as many duplicates as a cluster has copies."""
     return bool(2 * group["duplicates"] > cluster["copies"])
 
 
@@ -168,11 +170,12 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("warn", _text_of_trap(group), "stale")
     moments = report["timeline"]["moments"]
     last = moments[-_LAST_STEPS:]
-    pages, hardly = (sum(moment[name] for moment in last) for name in ("checked", "hardly_apart"))
+    pages = sum(moment["checked"] for moment in last)
+    hardly = sum(moment["hardly_apart"] for moment in last)
     new = sum(moment["counts"]["new"] for moment in last) - hardly
     own = new + sum(moment["counts"]["revisit"] for moment in last)
     if len(moments) > 2 * _LAST_STEPS and own < 0.1 * pages:
-        besides = f", without {hardly:,} that hardly differ from others" if hardly else ""
+        besides = f", not counting {hardly:,} that hardly differ from others" if hardly else ""
         yield Finding(
             "warn",
             f"At the end of the crawl, {100 * new / pages:.1f}% of the pages were new{besides}.",
@@ -181,10 +184,10 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _text_of_trap(group: Mapping[str, Any]) -> str:
-    """Return what is said of a trap.
+    """Return the text of a finding about a trap.
 
-    Pages that their texts or links alone kept apart may be contents: they are named as what they
-    are.
+    Pages that were kept apart by nothing but their texts or links may be different contents, so
+    they are counted separately.
     """
     hardly = group["hardly_apart"]
     copies = group["duplicates"] + group["counts"]["thin"]
@@ -192,23 +195,23 @@ def _text_of_trap(group: Mapping[str, Any]) -> str:
     rest = group["checked"] - copies - hardly
     if not hardly:
         text = f"{copies:,} of {pages} at {place} are copies or nearly empty"
-        return f"A trap ({group['trap']}): {text}, {rest:,} are not."
-    text = f"{hardly:,} of {pages} at {place} hardly differ from others, and were kept"
+        return f"A trap ({group['trap']}): {text}; {rest:,} are not."
+    text = f"{hardly:,} of {pages} at {place} hardly differ from others and were kept"
     return (
         f"A trap ({group['trap']}), or contents that share most of their text: {text}, "
-        f"{copies:,} are copies or nearly empty, {rest:,} are neither."
+        f"{copies:,} are copies or nearly empty, and {rest:,} are neither."
     )
 
 
 def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what was kept apart again and again: by little, or by a mark that may change."""
+    """Yield pages that were often kept apart by little, or by a mark that may change."""
     walls = {wall["url"] for wall in report["walls"]}
     for first in report["alike"][:1]:
         is_large = first["pages"] >= max(_MANY_ALIKE, 0.1 * report["totals"]["checked"])
         if is_large and first["url"] not in walls:
             text = f"{first['pages']:,} pages differ from {first['url']} or from each other in"
             yield Finding("info", f"{text} their texts or links alone, and were kept.", "apart")
-    # Several folders of a host may need one setting.
+    # Several folders of a host may need the same setting.
     by_setting: dict[str, list[Mapping[str, Any]]] = {}
     for each in report["ignorable"]:
         by_setting.setdefault(each["setting"], []).append(each)
@@ -225,7 +228,7 @@ def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what saves downloads, and what was not to be trusted."""
+    """Yield rules and budgets that save downloads, and rules that proved wrong."""
     advice, withdrawn = report["advice"], report["withdrawn"]
     if advice:
         downloads = pluralize(report["advice_saves"], "download")
@@ -236,7 +239,7 @@ def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
         patterns = _named([row["pattern"] for row in ended])
         yield Finding(
             "info",
-            f"{pluralize(len(ended), 'pattern')} of URLs ended, because the last pages brought "
+            f"{pluralize(len(ended), 'URL pattern')} ended because the last pages brought "
             f"nothing new (CRAWLDEDUP_BUDGET): {patterns}.",
             "advice",
         )
@@ -264,7 +267,7 @@ def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
     if volatile := _named(report["volatile"]):
         yield Finding(
             "info",
-            f"Left out as volatile, since their numbers change with every load: {volatile}.",
+            f"Left out as volatile because their numbers change with every load: {volatile}.",
             "volatile",
         )
     if views := sum(row["by_query"] for row in report["below"]):
@@ -278,7 +281,7 @@ def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
         for row in report["variants"]
     ]
     if variants:
-        how = "If these show other pictures, CRAWLDEDUP_DISTINGUISH_PARAMS keeps them apart."
+        how = "If these show different pictures, CRAWLDEDUP_DISTINGUISH_PARAMS keeps them apart."
         yield Finding("info", f"Parameter {_named(variants)}. {how}", "sites")
     if totals["across_sites"]:
         copies = pluralize(totals["across_sites"], "duplicate")

@@ -1,8 +1,8 @@
-"""A report of a crawl, made of named queries: their rows are what a terminal, a page and JSON show.
+"""Build the report on a crawl from named SQL queries; a terminal, a page and JSON show their rows.
 
-DuckDB asks the journals, as tables in a file of their own, so that memory stays bounded. The
-queries are in the folder `sql`, each below its name. Lists hold the most important rows only, so
-that a report stays small. What is an estimate is named so in the docs.
+DuckDB loads the journals into tables in a temporary file, so memory stays bounded. The queries are
+in the folder `sql`, each below its name. Lists hold only the most important rows, so a report stays
+small. The docs say which figures are estimates.
 """
 
 import re
@@ -30,16 +30,14 @@ from crawldedup.search.decision import MAX_SIMILARITY, estimate_deviation
 
 Progress = Callable[[str, float], None]
 Row = dict[str, Any]
-Report = dict[str, Any]  # all that is shown of a crawl, ready for JSON
+Report = dict[str, Any]  # everything that is shown about a crawl, ready for JSON
 
-CURRENT, FORMER = (
-    "current",
-    "former",
-)  # the schemas of a crawl, and of an earlier one that it is compared with
-# What became of a page since an earlier crawl.
+# The database schemas of a crawl, and of the earlier crawl that it is compared with.
+CURRENT, FORMER = "current", "former"
+# What can happen to a page after an earlier crawl.
 CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "gone")
 
-# The parts of a report that are the rows of the query of their name.
+# The parts of a report that are the rows of the query with the same name.
 _ROWS: Final = (
     "sites",
     "patterns",
@@ -57,28 +55,21 @@ _ROWS: Final = (
     "over_budget",
     "ended",
 )
-_ADVISED: Final = (
-    "kind",
-    "site",
-    "what",
-    "support",
-    "copies",
-    "confidence",
-    "examples",
-)  # what is shown of a mined rule
-# A cluster of at least so many copies, half of which have at most so many words.
+# The fields of a mined rule that a report shows.
+_ADVISED: Final = ("kind", "site", "what", "support", "copies", "confidence", "examples")
+# A cluster is doubtful if it has at least this many copies, half of them with at most this many
+# words.
 _COPIES_OF_DOUBTFUL: Final = 10
 _WORDS_OF_DOUBTFUL: Final = 100
 _MOST_STEPS: Final = 60
-_MOST_STEPS_OF_CHAINS: Final = (
-    20  # Of a million pages. Journals of several processes may have rings.
-)
+# Enough for a million pages. Journals of several processes may contain rings.
+_MOST_STEPS_OF_CHAINS: Final = 20
 _MAGIC: Final = re.compile(r"[*?\[]")
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 
 def check_installed() -> None:
-    """Raise MissingDependencyError without what reads journals, and what renders reports."""
+    """Raise MissingDependencyError unless DuckDB and Jinja, which reports need, are installed."""
     if missing := [package for package in ("duckdb", "jinja2") if find_spec(package) is None]:
         raise MissingDependencyError(
             f"a report needs {' and '.join(missing)}: pip install {' '.join(missing)}"
@@ -86,10 +77,11 @@ def check_installed() -> None:
 
 
 class Database(AbstractContextManager["Database"]):
-    """The lines of a crawl's journals.
+    """The journals of a crawl as tables in DuckDB.
 
-    The view `pages` has those of its responses, with their `number` and their `moment` in seconds.
-    The view `places` has their `site` and `pattern`, too. `tell` is called with what is done.
+    The view `pages` has one row for each response, with its `number` and its `moment` in seconds.
+    The view `places` adds the `site` and `pattern` of each. `tell` is called with progress: the
+    current step, and the share of it that is done, if known.
     """
 
     def __init__(self, tell: Progress = lambda _doing, _share: None) -> None:
@@ -104,14 +96,14 @@ class Database(AbstractContextManager["Database"]):
             prefix="crawldedup-report-", ignore_cleanup_errors=True
         )
         folder = Path(self._temporary.name)
-        # The last is that of a line which is longer than DuckDB takes, and than any of a journal.
+        # The last one is raised for a line longer than DuckDB allows, which no journal contains.
         self._failures = (
             duckdb.OperationalError,
             duckdb.FatalException,
             duckdb.InvalidInputException,
         )
         config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": "600MB",  # the rest goes to the folder below
+            "memory_limit": "600MB",  # the rest goes into the folder below
             "temp_directory": str(folder / "spilled"),
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
@@ -126,7 +118,7 @@ class Database(AbstractContextManager["Database"]):
         self._temporary.cleanup()
 
     def load(self, journals: Sequence[Journal], schema: str = CURRENT) -> int:
-        """Make the tables of journals, and return how many lines were left out.
+        """Load journals into the tables of a schema; return the number of unreadable lines.
 
         Raises ReportError.
         """
@@ -139,20 +131,20 @@ class Database(AbstractContextManager["Database"]):
             [str(journal.path) for journal in journals],
             [journal.started - start for journal in journals],
         )
-        # DuckDB takes each path for a pattern.
+        # DuckDB reads each path as a pattern.
         patterns = [_MAGIC.sub(r"[\g<0>]", path) for path in paths]
         self.rows("make_lines", files=patterns, names=paths, offsets=offsets)
         self.rows("make_views")
         return int(self.row("unread_lines")["lines"])
 
     def use(self, schema: str) -> None:
-        """Ask the tables of this schema from now on."""
+        """Run queries on the tables of this schema from now on."""
         self._connection.execute(f"USE {schema}")
 
     def rows(self, name: str, **values: Any) -> list[Row]:
         """Run the query of this name; return its rows as dicts.
 
-        Raises ReportError without enough memory or disk.
+        Raises ReportError if memory or disk space runs out.
         """
         with self._errors():
             result = self._connection.execute(self._queries[name], values)
@@ -165,7 +157,7 @@ class Database(AbstractContextManager["Database"]):
         return row
 
     def write(self, name: str, path: str, layout: str, columns: str, **values: Any) -> None:
-        """Write columns of each row of a query into a file of this layout. Raises ReportError."""
+        """Write columns of a query's rows to a file in the given layout. Raises ReportError."""
         self.tell("writing", 0)
         query, columns = self._queries[name].rstrip(";\n"), self._queries[columns].rstrip(";\n")
         copy = f"COPY (SELECT {columns} FROM ({query})) TO $path ({layout}, USE_TMP_FILE false)"
@@ -173,14 +165,14 @@ class Database(AbstractContextManager["Database"]):
             self._connection.execute(copy, {"path": path, **values})
 
     def explain_by(self, rules: Sequence[Rule]) -> None:
-        """Find the copies that these rules explain. Raises ReportError.
+        """Mark the copies that these rules explain. Raises ReportError.
 
-        Rules for single pages explain nothing: many URLs of one page may be a trap all the same.
+        Rules for single pages explain nothing, because many URLs of one page may still be a trap.
         """
         book = RuleBook([rule for rule in rules if not rule.targets])
 
         def have_one_target(url: str, original: str) -> bool:
-            """Return whether the rules take two addresses for those of one page."""
+            """Return whether the rules rewrite both addresses to the same one."""
             addresses = Address.of(url), Address.of(original)
             if addresses[0] is None or addresses[1] is None:
                 return False
@@ -192,9 +184,7 @@ class Database(AbstractContextManager["Database"]):
         self.rows("make_explained", has_rules=bool(rules))
 
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
-        """Return at most so many pages in the order of their verdicts, and the rules that crawls
-        have withdrawn.
-        """
+        """Return at most `most` pages in the order of their verdicts, and all withdrawn rules."""
         with self._errors():
             verdicts = self._connection.execute(self._queries["evidence"])
             pages = pages_of(iter(verdicts.fetchone, None), most)
@@ -211,7 +201,7 @@ class Database(AbstractContextManager["Database"]):
         except self._failures as error:
             reason, folder = str(error).partition("\n")[0], Path(self._temporary.name).parent
             raise ReportError(
-                f"the report cannot be made with temporary files in {folder}: {reason}"
+                f"cannot make the report with temporary files in {folder}: {reason}"
             ) from error
 
 
@@ -222,7 +212,7 @@ def _queries_in(name: str) -> dict[str, str]:
 
 
 def _site_at(origin: str) -> str:
-    """Return a site, with a port that is not the usual one."""
+    """Return the site of an origin, with its port unless that is the default one."""
     scheme, _, authority = origin.partition("://")
     host = (
         authority.rpartition("@")[2]
@@ -234,9 +224,9 @@ def _site_at(origin: str) -> str:
 
 
 class ReportError(CrawlDedupError):
-    """Raised where memory or disk do not suffice for a report, or a file cannot be read or written.
+    """Raised if a report runs out of memory or disk space, or a file cannot be read or written.
 
-    Free some.
+    Free some memory or disk space and try again.
     """
 
     counter = "report"
@@ -245,7 +235,7 @@ class ReportError(CrawlDedupError):
 def make_report(
     database: Database, journals: Sequence[Journal], against: Sequence[Journal] = ()
 ) -> Report:
-    """Load the journals of a crawl, and of an earlier one to compare it with; return the report.
+    """Load a crawl's journals, and those of an earlier crawl to compare with; return the report.
 
     Raises ReportError.
     """
@@ -254,7 +244,7 @@ def make_report(
     database.rows("make_clusters")
     crawl = _crawl(database, journals, left_out)
     _join_firsts(database)
-    # A scan follows no links, so that it has nothing to save.
+    # A scan follows no links, so it has no downloads to save.
     pages, withdrawn = ([], []) if crawl["is_scan"] else database.evidence(most=100_000)
     rules = mine(pages, withdrawn)
     database.explain_by(rules)
@@ -289,7 +279,7 @@ def make_report(
 
 
 def _join_firsts(database: Database) -> None:
-    """Find the first page of each chain of pages that were hardly kept apart."""
+    """Find the first page of each chain of pages that hardly differ from one another."""
     database.rows("make_firsts")
     for _ in range(_MOST_STEPS_OF_CHAINS):
         if database.row("count_links")["links"] == 0:
@@ -298,9 +288,9 @@ def _join_firsts(database: Database) -> None:
 
 
 def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Row:
-    """Return what the journals say of themselves.
+    """Return what the journals say about the crawl itself.
 
-    A process has no `end` while it runs, or after it was killed.
+    A process has no `end` while it is running, or if it was killed.
     """
     last, ends = journals[-1], database.rows("ends")
     processes = [
@@ -323,9 +313,7 @@ def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Ro
 
 
 def _timeline(database: Database, seconds: float) -> Row:
-    """Return the crawl in at most 60 steps of a round length; one in which nothing came is there,
-    too.
-    """
+    """Return the crawl in at most 60 steps of a round length, including steps without any page."""
     step: float = next((step for step in _STEPS if seconds / step < _MOST_STEPS), 0) or seconds / (
         _MOST_STEPS - 1
     )
@@ -337,8 +325,9 @@ def _timeline(database: Database, seconds: float) -> Row:
 
 
 def _similarity(database: Database, settings: Row) -> Row:
-    """Return near duplicates by estimated similarity; `limit` is the least one that was accepted in
-    this crawl.
+    """Count near duplicates by estimated similarity.
+
+    `limit` is the lowest estimate that this crawl accepted.
     """
     wanted, limit = settings.get("similarity"), settings.get("threshold")
     what_if = []
@@ -352,18 +341,20 @@ def _similarity(database: Database, settings: Row) -> Row:
 
 
 def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
-    """Return the limit of the estimate at another similarity than the wanted one, whose limit is
-    given.
+    """Return the lowest accepted estimate if `similarity` were asked for instead of `wanted`.
+
+    `limit` is the lowest accepted estimate for `wanted`.
     """
-    # The recall is the same, so that the limit lies as many standard deviations below: see
+    # For the same recall, the limit lies the same number of standard deviations below: see
     # `accept_threshold`.
     margin = (wanted - limit) / estimate_deviation(min(wanted, MAX_SIMILARITY), VERIFY_BITS)
     return similarity - margin * estimate_deviation(similarity, VERIFY_BITS)
 
 
 def _index(database: Database, journals: Sequence[Journal]) -> Row:
-    """Return how full the index was, its work, and the share of pages just as alike as asked for
-    that it finds.
+    """Return the size of the index, its work, and its expected recall.
+
+    The recall is that for pages exactly as similar as `similarity` asks for.
     """
     index = database.row("index")
     similarity, recall = map(journals[-1].settings.get, ("similarity", "recall"))
@@ -374,8 +365,9 @@ def _index(database: Database, journals: Sequence[Journal]) -> Row:
 
 
 def _comparison(database: Database, journals: Sequence[Journal], former: Sequence[Journal]) -> Row:
-    """Return what became of pages since an earlier crawl; by text, too, if both had one index:
-    digests are its own.
+    """Return what happened to pages after an earlier crawl.
+
+    Texts are compared as well if both crawls shared an index, because digests depend on the index.
     """
     by_text = have_one_index(former, journals)
     for schema in (FORMER, CURRENT):
@@ -393,7 +385,7 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
 
 
 def have_one_index(earlier: Sequence[Journal], later: Sequence[Journal]) -> bool:
-    """Return whether two crawls had one lasting index, so that their digests can be compared."""
+    """Return whether two crawls shared one persistent index, so their digests can be compared."""
     indexes = {
         (str(each.settings.get("store")), str(each.settings.get("namespace")))
         for each in (*earlier, *later)

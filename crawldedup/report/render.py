@@ -1,9 +1,7 @@
-"""Show a report by templates, as one page that needs no network or in a terminal, and write it into
-a file.
+"""Render a report with templates: as a self-contained page, in a terminal, or as a file.
 
-Nothing of the crawled pages can run in the page. In a terminal their texts are plain, with control
-characters escaped. A file has the format that its name ends with: a page, data, or every verdict as
-a row.
+Nothing from crawled pages can run in the page. In a terminal, their texts are plain, with control
+characters escaped. The suffix of a file decides its format: a page, data, or one row per verdict.
 """
 
 import base64
@@ -35,11 +33,11 @@ from crawldedup.text import pluralize, printable
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-LARGEST_PAGE: Final = 500_000  # bytes; tables hold fewer rows where these do not suffice
+LARGEST_PAGE: Final = 500_000  # bytes; a page above this gets tables with fewer rows
 
 _PACKAGE: Final = "crawldedup.report"
 _NARROWEST: Final = 16
-# How lines begin that have a style, and how they are shown.
+# The beginnings of lines that have a style, and these styles.
 _MARKS: Final = {"= ": ("bold", ""), "! ": ("bold red", "- "), "? ": ("yellow", "- ")}
 
 ROWS: Final = {
@@ -58,7 +56,7 @@ _PASSAGE: Final = re.compile(r"(\[-.*?-\]|\{\+.*?\+\})")
 def templates_of(package: str, *functions: Callable[..., object]) -> "Environment":
     """Return the templates in the folder `page` of a package.
 
-    HTML escapes what it shows. What is missing raises.
+    HTML templates escape all values. An undefined variable raises an error.
     """
     from jinja2 import (
         Environment,
@@ -95,7 +93,7 @@ def templates_of(package: str, *functions: Callable[..., object]) -> "Environmen
 
 
 def page_of(report: Report, template: str = "report.html") -> str:
-    """Return the page that a template makes, with as many rows as it has room for."""
+    """Return the report as HTML, with as many rows as fit into `LARGEST_PAGE`."""
     from markupsafe import Markup
 
     folder = files(_PACKAGE) / "page"
@@ -108,7 +106,7 @@ def page_of(report: Report, template: str = "report.html") -> str:
 
 
 def rendered(name: str, report: Report, **more: Any) -> str:
-    """Return what a template makes of a report: its parts, and more values."""
+    """Render a template with the parts of a report and more values."""
     values = {**report, "report": report, "changes": CHANGES, **more}
     return templates_of(_PACKAGE).get_template(name).render(values).lstrip()
 
@@ -118,7 +116,7 @@ def _hash_of(text: str) -> str:
 
 
 def lines_of(report: Report) -> Iterator[RenderableType]:
-    """Yield what is printed, in its order."""
+    """Yield the parts of a report to print in a terminal, in order."""
     text = rendered("report.txt", report, most=10)
     for is_table, lines in groupby(text.splitlines(), lambda line: "\t" in line):
         if is_table:
@@ -131,7 +129,7 @@ def lines_of(report: Report) -> Iterator[RenderableType]:
 
 def _table(rows: Sequence[Sequence[str]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    # A column that tells nothing takes room from the others.
+    # An empty column would only take room from the others.
     columns = [column for column in zip(*rows, strict=True) if {*column[1:]} - {"", "–"}]
     for heading, *_ in columns:
         is_number = heading.startswith("#")
@@ -144,7 +142,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
 
 
 class _Line:
-    """A text in one line, whose middle is left out where there is little room."""
+    """A text on one line, shortened in the middle if there is not enough room."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -160,9 +158,10 @@ class _Line:
 
 
 def check_path(name: str, path: Path) -> None:
-    """Check a path before the work.
+    """Check the path of an output file before the work starts.
 
-    Raises ConfigurationError, and MissingDependencyError without what it needs.
+    Raises ConfigurationError if its suffix is unknown, and MissingDependencyError if a package for
+    that format is not installed.
     """
     if path.suffix not in SUFFIXES:
         raise ConfigurationError(
@@ -173,9 +172,9 @@ def check_path(name: str, path: Path) -> None:
 
 
 def write_report(database: Database, report: Report, path: Path) -> None:
-    """Write a report of this database.
+    """Write a report to a file, which gets its name only when it is complete.
 
-    The file is whole when it has its name. Raises ReportError and OSError.
+    Raises ReportError and OSError.
     """
     with target_file(path, force=True) as out:
         if path.suffix == ".html":
@@ -187,11 +186,11 @@ def write_report(database: Database, report: Report, path: Path) -> None:
             database.write(name, out.name, *ROWS[path.suffix], started=report["crawl"]["started"])
 
 
-# --- What templates call
+# --- Functions for templates
 
 
 def compact(number: float) -> str:
-    """Return a number with three digits: 1,234 as "1.23k"."""
+    """Return a number with three significant digits: 1,234 as "1.23k"."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= size:
             return f"{number / size:.3g}{unit}"
@@ -199,7 +198,7 @@ def compact(number: float) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """Return a time in at most two units: "2 h 5 min", "3 min 20 s", "1.25 s", "4.2 ms"."""
+    """Return a duration in at most two units: "2 h 5 min", "3 min 20 s", "1.25 s", "4.2 ms"."""
     if seconds < 60:
         return f"{1000 * seconds:.3g} ms" if 0 < seconds < 1 else f"{seconds:.3g} s"
     rest, parts = round(seconds), list[str]()
@@ -211,7 +210,7 @@ def lasting(seconds: float) -> str:
 
 
 def date(seconds: float) -> str:
-    """Return a date in UTC."""
+    """Return a date and time in UTC."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
@@ -223,16 +222,16 @@ def percent(share: float | None) -> str:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """Return a text from a page, safe to show; of a longer one the middle is left out."""
+    """Return a text from a page, safe to show and shortened in the middle to about `longest`."""
     if len(text) > longest:
         text = f"{text[: longest * 2 // 3]}…{text[-(longest // 3) :]}"
     return printable(text, longest + 1)
 
 
 def link(url: str) -> str:
-    """Return a URL that may be linked to: of the web, whole and not too long.
+    """Return a URL if it is safe to link to: HTTP or HTTPS, complete, and not too long.
 
-    Else return an empty string.
+    Otherwise, return an empty string.
     """
     if len(url) > 500 or "…" in url or not url.isprintable() or " " in url:
         return ""
@@ -248,7 +247,7 @@ def headline(report: Mapping[str, Any]) -> str:
     totals = report["totals"]
     counts, checked, copies = totals["counts"], totals["checked"], totals["duplicates"]
     if not checked:
-        return f"{totals['responses']:,} responses came, and none was checked."
+        return f"{totals['responses']:,} responses came in, and none of them was checked."
     if report["crawl"]["is_scan"]:
         kept = counts["new"] + counts["thin"]
         return (
@@ -268,12 +267,12 @@ def headline(report: Mapping[str, Any]) -> str:
 
 
 def _skipped_in_words(report: Mapping[str, Any]) -> str:
-    """Return which requests were not made, in sentences that begin with a space."""
+    """Return sentences about skipped requests, each with a space before it."""
     words = ""
     if rules := report["savings"]:
         counts = _most_of(rules, "rule")
         words += f" {_total(rules):,} downloads of copies were skipped: {counts}."
-    # Nobody knows whether they lead to copies.
+    # Whether they lead to copies is not known.
     if patterns := report["over_budget"]:
         requests = pluralize(_total(patterns), "request")
         counts = _most_of(patterns, "pattern")
@@ -286,7 +285,7 @@ def _total(rows: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _most_of(rows: Sequence[Mapping[str, Any]], noun: str) -> str:
-    """Return how many downloads the first rules or patterns have skipped, and the other ones."""
+    """Return how many downloads the first rules or patterns skipped, and how many all others."""
     counts = [
         f"{row['downloads']:,} by the {noun} {shown(row[noun])}" for row in rows[:_MOST_RULES]
     ]
@@ -296,20 +295,21 @@ def _most_of(rows: Sequence[Mapping[str, Any]], noun: str) -> str:
 
 
 def change_by(what_if: Mapping[str, Any]) -> str:
-    """Return what another similarity would change; a looser one also looks further than the crawl
-    did.
+    """Return how another similarity would change the number of duplicates.
+
+    A looser one would also search further than the crawl did, so its number is a minimum.
     """
     if what_if["kept"] is not None:
-        return f"at most {what_if['kept']:,} duplicates fewer"
+        return f"at most {what_if['kept']:,} fewer duplicates"
     return (
         "more duplicates"
         if what_if["dropped"] is None
-        else f"at least {what_if['dropped']:,} duplicates more"
+        else f"at least {what_if['dropped']:,} more duplicates"
     )
 
 
 def index_health(index: Mapping[str, Any]) -> str:
-    """Return what is known of the index, in sentences."""
+    """Describe the state of the index in one or two sentences."""
     if not index["known_after"]:
         return ""
     each = (
@@ -322,8 +322,10 @@ def index_health(index: Mapping[str, Any]) -> str:
 
 
 def passages(difference: str) -> list[tuple[str, str]]:
-    """Return a difference in pieces, each with "del" for the earlier page, "ins" for this one, or
-    "" for both.
+    """Split a difference into pieces.
+
+    Each piece comes with "del" if only the earlier page has it, "ins" if only this one has it, and
+    "" if both have it.
     """
     kinds = {"[-": "del", "{+": "ins"}
     marked = [(kinds.get(piece[:2], ""), piece) for piece in _PASSAGE.split(difference) if piece]
@@ -331,7 +333,7 @@ def passages(difference: str) -> list[tuple[str, str]]:
 
 
 def axis(low: float, high: float) -> list[float]:
-    """Return at most seven values at a round distance, the outer ones around `low` and `high`."""
+    """Return at most seven evenly spaced round values; the outer ones enclose `low` and `high`."""
     span = (high - low) or high or 1
     power = 10 ** math.floor(math.log10(span / _MOST_GRID_LINES))
     step = next(
@@ -344,13 +346,11 @@ def axis(low: float, high: float) -> list[float]:
 
 
 def depth(value: float, grid: Sequence[float]) -> float:
-    """Return how far below the top of an axis a value is, in percent."""
+    """Return how far a value is below the top of an axis, in percent."""
     return 100 * (grid[-1] - value) / (grid[-1] - grid[0])
 
 
 def time_labels(moments: Sequence[Mapping[str, Any]]) -> list[tuple[float, str]]:
-    """Return when the steps of a crawl began, at most ten, with their places in the width, from 0
-    to 1.
-    """
+    """Return at most ten labels with start times of steps, each with its position from 0 to 1."""
     marks = [(at / len(moments), lasting(moment["seconds"])) for at, moment in enumerate(moments)]
     return marks[:: -(-len(marks) // 10)]

@@ -1,3 +1,1 @@
-"""Find the duplicates among many pages at once, with all of them at hand: the engine behind
-`crawldedup scan`.
-"""
+"""Find the duplicates in a collection of pages: the engine behind `crawldedup scan`."""

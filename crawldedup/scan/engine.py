@@ -1,9 +1,8 @@
-"""Put the compared values of pages into columns, and find the duplicates among them, on one
-machine.
+"""Find the duplicates among pages on one machine, with their compared values in columns.
 
-Pairs of pages are decided as a crawl does, by the likelihood of the bits in which their signatures
+Pairs of pages are decided as in a crawl: by the likelihood of the bits in which their signatures
 differ, or by the shingles that they have in common. One pass over the pages in order decides which
-are kept: those that aren't duplicates of a kept one.
+pages are kept, namely those that aren't duplicates of a kept one.
 """
 
 import hashlib
@@ -44,20 +43,20 @@ Rows = NDArray[np.int64]
 Progress = Callable[[str, float], None]
 
 MOST_SEARCH_BITS: Final = 16
-"""Pages that differ in more search bits aren't candidates. One in 10,000 near duplicates with J =
-.8 does, and all but one in 25,000 unrelated pages do.
+"""The maximum number of different search bits between a page and a candidate.
+
+One in 10,000 near duplicates with J = .8 exceeds it, and all but one in 25,000 unrelated pages do.
 """
 _PAGES_AT_ONCE: Final = 1 << 16
 _PAIRS_AT_ONCE: Final = 1 << 13
 _TOLERANCE: Final = 5e-5
-_EXACT_UNIT: Final = (
-    10**9
-)  # the difference from a similarity of 1, as a whole number, like the costs of bits
-# How often pages that only resemble dropped pages are compared with the pages those were dropped
-# for.
+# Exact costs are differences from a similarity of 1 in this unit: whole numbers, like bit costs.
+_EXACT_UNIT: Final = 10**9
+# The rounds of comparisons for pages that only resemble dropped pages. Each round compares them
+# with the kept pages whose copies were dropped.
 ROUNDS: Final = 3
 
-# What a row of each column holds.
+# The type of the values in each column.
 LAYOUT: Final[dict[str, np.dtype[Any]]] = {
     "search": np.dtype(np.uint64),
     "verify": np.dtype((np.uint8, (VERIFY_BITS // 8,))),
@@ -72,7 +71,7 @@ LAYOUT: Final[dict[str, np.dtype[Any]]] = {
 }
 # Columns in which equal values make candidates of pages that share text: see `PageRow`.
 SHARED: Final = ("digest", "identity", "address")
-# How alike two pages are beyond their texts: by all marks, by a name or an address, or by nothing.
+# What two pages have in common besides their texts: all marks, a name or an address, or nothing.
 _TWINS, _NAMESAKES = 2, 1
 
 
@@ -92,16 +91,17 @@ class PageRow(NamedTuple):
 
     #: The fingerprint, salted as an index files it (`crawldedup.index.queries.salted`).
     fingerprint: Fingerprint
-    #: Of pages that are copies of each other, one of the lowest rank is kept.
+    #: Among copies of each other, a page with the lowest rank is kept.
     rank: int = 0
     #: What shows which content the page is (`crawldedup.index.queries.marks_of`).
     marks: bytes = b""
 
     @property
     def twin(self) -> int:
-        """What all pages have in common that share text and marks; the digest without marks.
+        """A key that pages have in common if they share text and marks; without marks, the digest.
 
-        Such pages never conflict, and conflict with the same others but for their addresses.
+        Such pages never conflict with each other. They conflict with the same other pages, except
+        for conflicts in addresses.
         """
         digest = self.fingerprint.digest
         if not self.marks:
@@ -115,11 +115,11 @@ class Columns:
     """The compared values of pages, in arrays of the same length.
 
     `search`, `verify` and `digest` are those of `PageRow.fingerprint`. `volatility` holds the sizes
-    of the search weights in parts of VOLATILITY_UNIT. `steps` holds those of the verify weights, as
-    rows of the tables of the normal distribution at the threshold: the same costs follow from them
-    as from the weights.
+    of the search weights in units of VOLATILITY_UNIT. `steps` holds the sizes of the verify weights
+    as row numbers in the tables of the normal distribution at the threshold, which give the same
+    costs as the weights.
     `identity` and `address` are those of the `ExactKeys` of a page, 0 for none. If there are
-    `shingles` (see `shingle_set`), they decide. If there are `marks`, they tell siblings.
+    `shingles` (see `shingle_set`), they decide. If there are `marks`, they tell siblings apart.
     """
 
     search: NDArray[np.uint64]
@@ -140,7 +140,10 @@ class Columns:
 
     @classmethod
     def of(cls, pages: Sequence[PageRow], threshold: float) -> Self:
-        """Return columns of pages, which are accepted at an estimate of `threshold` or more."""
+        """Return the columns of pages.
+
+        Pairs of pages are accepted at an estimate of `threshold` or more.
+        """
         empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
         marks = [page.marks for page in pages]
         sizes = np.array(list(map(len, marks)), np.uint32)
@@ -174,8 +177,9 @@ def shingle_set(text: str) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True)
 class Goal:
-    """Which pages to find: those with `similarity` or more, with probability `recall`. See
-    `Options`.
+    """Which duplicates to find: those with `similarity` or more, with probability `recall`.
+
+    See `Options`.
     """
 
     similarity: float
@@ -200,9 +204,9 @@ class Goal:
 
 
 def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
-    """Return the costs of pairs of pages, given their rows, shape (pairs,); 0 for equal texts.
+    """Return the costs of pairs of pages, shape (pairs,), given their rows. Equal texts cost 0.
 
-    It's fastest if equal rows are together.
+    It's fastest if equal rows are next to each other.
     """
     totals = np.zeros(len(later), np.int64)
     unequal = np.flatnonzero(~are_equal(pages, later, earlier))
@@ -218,8 +222,10 @@ def are_equal(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.bool_]:
 def are_comparable(
     pages: Columns, later: Rows, earlier: Rows, most_verify: int
 ) -> NDArray[np.bool_]:
-    """Return which pairs of pages need a decision: pairs with equal texts, and pairs that have
-    enough words and don't differ in too many verify bits.
+    """Return which pairs of pages need a decision.
+
+    These are pairs with equal texts, and pairs with enough words that don't differ in too many
+    verify bits.
     """
     bits = np.bitwise_count(pages.verify[later] ^ pages.verify[earlier]).sum(axis=1)
     is_near = (bits <= most_verify) & ~(pages.thin[later] | pages.thin[earlier])
@@ -254,7 +260,7 @@ def similarities_of(
     """
     tables, steepness = model.normal_tables(), model.steepness(threshold)
     last = len(tables.equal) - 1
-    # A bit that differs counts against the pair: two tables in one.
+    # A bit that differs counts against the pair, so the table holds both cases.
     both = np.concatenate((tables.equal, -tables.different))
     similarities = np.ones(len(later))
     for part, differing in _differing(pages, later, earlier):
@@ -276,8 +282,9 @@ def similarities_of(
 def _differing(
     pages: Columns, later: Rows, earlier: Rows
 ) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
-    """Yield 1 where signatures differ, shape (pairs, VERIFY_BITS), of one part of the pairs after
-    another.
+    """Yield slices of the pairs, each with an array of its differences.
+
+    The array has the shape (pairs, VERIFY_BITS), with 1 where the signatures differ.
     """
     for start in range(0, len(later), _PAIRS_AT_ONCE):
         part = slice(start, start + _PAIRS_AT_ONCE)
@@ -296,10 +303,10 @@ def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[n
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """What each page is, in arrays of the same length, in the order of the columns.
+    """The decision about each page, in arrays of the same length, in the order of the columns.
 
-    `original` holds the row of the page that is kept of its cluster: its own where it is kept.
-    `similarity` is 1 for exact copies and for kept pages.
+    `original` holds the row of the kept page of each page's cluster, so a kept page has its own
+    row. `similarity` is 1 for exact copies and for kept pages.
     """
 
     original: Rows
@@ -318,12 +325,12 @@ def find_duplicates(
     folder: Path | None = None,
     progress: Progress = lambda _doing, _percent: None,
 ) -> Duplicates:
-    """Return what each page is. Pages are taken in order, after those with a lower rank.
+    """Return the decisions about all pages. Pages are taken in order, those of lower rank first.
 
-    The verdicts are those of a crawl that meets the pages in this order, each under a URL of its
-    own; but an exact copy of a dropped page without marks shares that page's verdict. If the pages
-    have shingles, exact similarities decide. Pairs wait on disk, in `folder` or a temporary one.
-    Raises ConfigurationError for more than MOST_PAGES pages, and OSError.
+    The verdicts are those of a crawl that finds the pages in this order, each under its own URL,
+    with one exception: without marks, an exact copy of a dropped page shares that page's verdict.
+    If the pages have shingles, exact similarities decide. Pairs wait on disk, in `folder` or in a
+    temporary folder. Raises ConfigurationError for more than MOST_PAGES pages, and OSError.
     """
     if len(pages) > MOST_PAGES:
         raise ConfigurationError(
@@ -346,9 +353,7 @@ def find_duplicates(
 
 
 class _Batch:
-    """The pages of a batch, each identified by its number, which is its place in the order of
-    decisions.
-    """
+    """The pages of a scan, each identified by its number, its place in the order of decisions."""
 
     def __init__(self, pages: Columns, goal: Goal) -> None:
         self._pages = pages
@@ -358,10 +363,10 @@ class _Batch:
         _, first, copies = np.unique(twins, return_index=True, return_inverse=True)
         numbers = np.arange(len(pages))
         self._is_first = first[copies] == numbers
-        # Without marks, the verdict about the first of several copies is that about all of them.
+        # Without marks, the verdict on the first of several copies applies to all of them.
         has_marks = twins != pages.digest[self._rows]
         self._judged = np.where(has_marks, numbers, first[copies])
-        # By exact costs, it does not count how many others a page resembles.
+        # With exact costs, the number of other pages that a page resembles doesn't matter.
         limit = round((1 - goal.similarity) * _EXACT_UNIT)
         exact = Crowd(limit, goal.similarity, (limit,), (goal.similarity,))
         crowd = goal.crowd if pages.shingles is None else exact
@@ -372,8 +377,9 @@ class _Batch:
         return b"" if marks is None else marks[self._rows[number]].tobytes()
 
     def candidates(self, table: Table) -> Iterator[Keys]:
-        """Yield near pairs of pages that share a key in a table. If there are too many, pairs that
-        share longer keys.
+        """Yield near pairs of pages that share a key in a table.
+
+        If too many pages share a key, these pages are paired by longer keys as well.
         """
         verify = self._pages.verify[self._rows].view(np.uint64)
         search = self._pages.search[self._rows]
@@ -410,9 +416,7 @@ class _Batch:
         return are_comparable(self._pages, later, earlier, self._goal.most_verify_bits)
 
     def decide(self, pairs: Keys) -> None:
-        """Decide about the later pages of pairs. All pages before them have to be decided
-        already.
-        """
+        """Decide about the later pages of pairs. All pages before them must be decided already."""
         self._decide(pairs)
         self._order.settle()
 
@@ -432,8 +436,9 @@ class _Batch:
         self._order.decide(measured, presumes=False)
 
     def _measured(self, pairs: Keys, most: float = math.inf) -> Resemblances:
-        """Return each later page's nearest pairs of bit costs up to `most`; with exact costs if
-        shingles are held.
+        """Return the nearest pairs of each later page whose bit costs are at most `most`.
+
+        If there are shingles, the pairs get exact costs.
         """
         later, earlier = later_of(pairs), earlier_of(pairs)
         rows, others = self._rows[later], self._rows[earlier]

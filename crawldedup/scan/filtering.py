@@ -1,4 +1,4 @@
-"""Write feeds and web archives again without the copies in them: `crawldedup filter`.
+"""Write feeds and web archives without the copies in them: `crawldedup filter`.
 
 Pages are read and compared as with `crawldedup scan --keep first`. Then the files are read once
 more, and whatever is kept is written as it was read: the bytes of a line, of a member of an array
@@ -81,7 +81,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         )
         if index:
             require_existing(stack.enter_context(closing(index)))
-        # An archive packs each record by itself.
+        # An archive compresses each record separately.
         packs, is_whole = not feed.is_archive, lambda: not feed.is_cut
         out = stack.enter_context(
             target_file(target, force=given.force, packs=packs, is_whole=is_whole)
@@ -262,8 +262,9 @@ class _Feed:
         return item
 
     def _not_in(self, index: Deduplicator, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yield the pages that the index has no copy of, neither under their own URLs nor under
-        others. Raises StoreError.
+        """Yield the pages that the index has no copy of, under their own URL or any other.
+
+        Raises StoreError.
         """
         options = index.options
         least = Goal(options.similarity, options.recall).threshold

@@ -1,8 +1,8 @@
-"""Decide which pages of an order are kept, as an index would that meets them one after the other.
+"""Decide which pages to keep, as an index would that receives them one after the other.
 
-A page is compared with kept pages alone. Similarity only nominates: a kept page whose marks
+A page is compared only with kept pages. Similarity alone doesn't decide: a kept page whose marks
 conflict with those of the page is its sibling, and is passed over before anything else is decided.
-A kept page learns from its copies the marks that it lacks.
+A kept page adopts the marks that it lacks from its copies.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,15 +19,16 @@ from crawldedup.search.decision import Crowd
 
 Rows = NDArray[np.int64]
 MarksOf = Callable[[int], bytes]
-"""Looks up the marks of a page; b"" for a text without a name."""
+"""Returns the marks of a page, or b"" for a text without a name."""
 
-# So many of the pages that resemble a page are looked at, the nearest ones.
+# The number of pages considered for a page: those that resemble it most.
 MOST_RESEMBLING: Final = 64
 
 
 class Resemblances:
-    """Pairs of pages that resemble each other, ordered by the later page, then by cost, then by the
-    earlier page.
+    """Pairs of pages that resemble each other.
+
+    They are ordered by the later page, then by cost, then by the earlier page.
     """
 
     def __init__(self, later: Rows, earlier: Rows, costs: Rows) -> None:
@@ -41,11 +42,10 @@ class Resemblances:
 def nearest_of(
     later: Rows, earlier: Rows, costs: NDArray[Any], likeness: NDArray[np.uint8]
 ) -> Rows:
-    """Return the places of the pairs of each later page with the pages that it resembles most, at
-    most MOST_RESEMBLING.
+    """Return the places of the nearest pairs of each later page, at most MOST_RESEMBLING.
 
-    Pairs of more `likeness` come first, whatever their costs: a crowd of siblings must not hide the
-    page that is copied.
+    Pairs with more `likeness` come first, whatever their costs, because a crowd of siblings must
+    not hide the page that is copied.
     """
     order = np.lexsort((earlier, costs, -likeness.astype(np.int8), later))
     ordered = later[order]
@@ -55,28 +55,28 @@ def nearest_of(
 
 
 class Order:
-    """What has been decided of the pages 0, 1, .. of an order.
+    """The decisions about the pages 0, 1, .. so far.
 
-    `original` holds the page itself where it is kept.
+    `original` holds the number of the page that each page is a copy of; a kept page has its own.
     """
 
     def __init__(self, pages: int, crowd: Crowd, marks_of: MarksOf) -> None:
         self.original = np.arange(pages)
         self._crowd = crowd
         self._marks_of = marks_of
-        # What kept pages have learned: from the pages that are settled, and from those being
-        # decided about, perhaps not for the last time.
+        # The marks that kept pages adopted: from settled pages, and from those that are being
+        # decided, which may be decided again.
         self._settled: dict[int, bytes] = {}
         self._learned: dict[int, bytes] = {}
 
     def decide(self, pairs: Resemblances, *, presumes: bool = True) -> Keys:
-        """Decide about the later pages of pairs, anew if they are not settled.
+        """Decide about the later pages of pairs, again if they are not settled.
 
-        All earlier pages that are not themselves later pages of these pairs must be settled.
+        All earlier pages must be settled unless they are also later pages of these pairs.
 
-        A page that resembles only dropped pages may be a copy of what these were dropped for. If
-        `presumes`, it is presumed to be one. The pairs that tell whether it is are returned,
-        packed. Decide again with these among the others, whatever their costs.
+        A page that resembles only dropped pages may be a copy of the pages that these are copies
+        of. If `presumes`, it is assumed to be one. The pairs that need a comparison to find out are
+        returned, packed. Decide again with these added to the others, whatever their costs.
         """
         self._learned.clear()
         starts = np.flatnonzero(np.diff(pairs.later, prepend=-1))
@@ -95,15 +95,15 @@ class Order:
         return distinct(pair(*np.array(wanted, np.uint64).reshape(-1, 2).T))
 
     def settle(self) -> None:
-        """Settle the pages that were decided about last: the decisions stay."""
+        """Make the last decisions final."""
         self._settled |= self._learned
         self._learned.clear()
 
     def _decide_page(self, page: int, earlier: Sequence[int], costs: Sequence[int]) -> set[int]:
         """Decide about a page by its costs to earlier ones.
 
-        If it is kept, return what the pages that it resembles were dropped for, as far as it may
-        be a copy of that.
+        If it is kept, return the originals of the dropped pages that it resembles, as far as it may
+        be a copy of them.
         """
         original, limit, reach = self.original, self._crowd.limits[0], self._crowd.reach
         original[page] = page
@@ -136,7 +136,7 @@ class Order:
         return conflict(own, its) is not Conflict.NONE
 
     def _marks(self, kept: int) -> bytes:
-        """Return the marks of a kept page, with those that it has learned."""
+        """Return the marks of a kept page, with those that it adopted from its copies."""
         for known in (self._learned, self._settled):
             if kept in known:
                 return known[kept]

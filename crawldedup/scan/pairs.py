@@ -1,20 +1,21 @@
 """Pair pages that share a key, without ever pairing all the pages of a crowd.
 
 A crawl files a page under its own key in each table and probes the keys that its near duplicates
-likely have. With all pages at hand, both sides share the work: each page is filed under its own key
-and under a few others, in which the bits are flipped that most likely differ (Sood and Loguinov
-2011). Two pages meet if they have one of these keys in common: n keys a page do the work of nearly
-n * n probes. Only the leading bits of a key count, the fewer the fewer pages there are, so that a
-key is shared by about the same number of unrelated pages in every collection.
+probably have. A scan has all pages, so both sides can share the work: each page is filed under its
+own key and under a few others, in which the bits that most likely differ are flipped (Sood and
+Loguinov 2011). Two pages are paired if they have one of these keys in common, so n keys per page do
+the work of nearly n * n probes. Only the leading bits of a key count, and the fewer pages there
+are, the fewer bits. That way, about the same number of unrelated pages share a key in every
+collection.
 
-Keys are sorted, so the pages that share one form a run. A page is paired with the pages before it
-in its run, of which it meets a bounded number: in a long run, these are the ones whose whole keys
-are next to its own. It is paired, too, with the first page of each longer key that it shares with
-many: of a thousand copies, each meets the one that is kept.
+Keys are sorted, so the pages that share one form a run. A page is paired with a limited number of
+pages before it in its run: in a long run, with those whose whole keys are next to its own. It is
+also paired with the first page of each longer key that it shares with many pages, so each of a
+thousand copies is paired with the one that is kept.
 
-Siblings share nearly all of their text, so a page may meet a crowd of them and miss the one that it
-is a copy of. Pages that have an exact key in common are therefore paired as well, each with the
-first page of that key and with the pages before it.
+Siblings share nearly all of their text, so a page may be paired with a crowd of them and miss the
+one that it is a copy of. Therefore, pages that have an exact key in common are paired as well, each
+with the first page of that key and with the pages before it.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,17 +33,19 @@ from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 Keys = NDArray[np.uint64]
 Near = Callable[[Keys, Keys], Keys]  # `near_pairs` of some pages
 
-# Parts of a search weight, which only say which bits are likely to flip.
+# The resolution of search weights, which only show which bits are likely to flip.
 VOLATILITY_UNIT: Final = 32
 KEYS_A_TABLE: Final = 6
-"""The number of keys under which each page is filed in each table. With two tables of 6, and 4 to 8
-pages under a key by chance, 99.7% of the pairs with J = .9 meet, and 98% of those with J = .85. An
-index of a million pages finds 99.0% and 98.4%.
+"""The number of keys under which each page is filed in each table.
+
+With 6 keys in each of two tables, and 4 to 8 pages that share a key by chance, 99.7% of the pairs
+with J = .9 share a key, and 98% of those with J = .85. An index of a million pages finds 99.0% and
+98.4%.
 """
 # If too many pages share a key, keys that are longer by this number of bits are compared as well.
 CROWD_BITS: Final = 4
 NEIGHBORS: Final = 64  # the maximum number of earlier pages in a run that a page is compared with
-_SPARED_BITS: Final = 3  # keys are shorter by so many bits than numbers of pages are
+_SPARED_BITS: Final = 3  # how many fewer bits a key has than the number of pages
 _FEWEST_BITS: Final = 8
 _NUMBER_BITS: Final = 64 - STORED_BITS
 MOST_PAGES: Final = 1 << _NUMBER_BITS
@@ -54,18 +57,19 @@ _MOST_FILES: Final = 256
 
 
 def key_bits(pages: int) -> int:
-    """Return how many leading bits of a key count for this number of pages."""
+    """Return the number of leading bits of a key that count in a collection of this size."""
     return min(max(max(pages - 1, 0).bit_length() - _SPARED_BITS, _FEWEST_BITS), STORED_BITS)
 
 
 def keys_of(
     search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: int, similarity: float
 ) -> Keys:
-    """Return the most likely keys of pages with `similarity` or more, by their leading `bits`,
-    shape (pages, KEYS_A_TABLE).
+    """Return the most likely keys of near duplicates of pages, shape (pages, KEYS_A_TABLE).
+
+    Near duplicates have `similarity` or more. Only the leading `bits` of a key count.
     """
     _, members = flip_sets(bits, KEYS_A_TABLE)
-    # Of the ranks of volatility, those that belong to a set.
+    # Bits are chosen by their rank of volatility.
     members = members[: max(int(np.count_nonzero(members.any(axis=1))), 1)]
     weights = np.arange(256, dtype=np.float32) / np.float32(VOLATILITY_UNIT)
     log_odds = normal_tables().log_odds.take(
@@ -81,7 +85,8 @@ def keys_of(
 
 
 def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:
-    """Return the leading bits of keys and the numbers of their pages, packed into one integer each.
+    """Pack the leading bits of each key and the number of its page into one integer.
+
     Numbers are below MOST_PAGES.
     """
     return keys >> np.uint64(_NUMBER_BITS) << np.uint64(_NUMBER_BITS) | numbers
@@ -95,15 +100,14 @@ def numbers_in(packed: Keys) -> Keys:
 def near_pairs(
     search: Keys, verify: Keys, most_search: int, most_verify: int, first: Keys, second: Keys
 ) -> Keys:
-    """Return the distinct pairs of pages that are worth a decision, as `pair` makes them: that
-    differ in few bits.
+    """Return the distinct pairs of pages that differ in few enough bits, as `pair` makes them.
 
-    `search` and `verify` hold the bits of the pages by their numbers, `verify` four words a page.
+    `search` and `verify` hold the bits of pages by number; `verify` has four words per page.
     """
     is_near = np.bitwise_count(search[first] ^ search[second]) <= most_search
     is_near &= first != second
     first, second = first[is_near], second[is_near]
-    # Sorting the pairs takes longer than this.
+    # This is done before sorting the pairs, which takes longer.
     is_near = (
         np.bitwise_count(verify[first] ^ verify[second]).sum(axis=1, dtype=np.uint16) <= most_verify
     )
@@ -111,7 +115,7 @@ def near_pairs(
 
 
 def pair(first: Keys, second: Keys) -> Keys:
-    """Return pairs of page numbers in one integer each, which sorts by the later page."""
+    """Pack each pair of page numbers into one integer. The integers sort by the later page."""
     return np.maximum(first, second) * np.uint64(MOST_PAGES) | np.minimum(first, second)
 
 
@@ -135,8 +139,9 @@ def distinct(values: Keys) -> Keys:
 
 
 def candidate_pairs(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
-    """Yield near pairs of pages that share leading `bits` of sorted packed keys, as `pair` makes
-    them, some twice.
+    """Yield near pairs of pages whose sorted packed keys share the leading `bits`.
+
+    The pairs are as `pair` makes them, and some come twice.
     """
     first = 0
     while first < len(packed):
@@ -151,10 +156,10 @@ def candidate_pairs(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
 
 
 def pairs_of_exact_keys(keys: Keys, numbers: Keys) -> Iterator[Keys]:
-    """Yield sorted pairs of pages that share an exact key, some twice.
+    """Yield sorted pairs of pages that share an exact key, some of them twice.
 
-    A page is paired with the first page of its key and with those before it, up to MOST_PER_KEY.
-    The key 0 stands for none.
+    A page is paired with the first page of its key and with up to MOST_PER_KEY pages before it. The
+    key 0 means that there is none.
     """
     has_key = keys != 0
     keys, numbers = keys[has_key], numbers[has_key]
@@ -172,7 +177,7 @@ def pairs_of_exact_keys(keys: Keys, numbers: Keys) -> Iterator[Keys]:
 
 
 def crowded(packed: Keys, bits: int) -> Keys:
-    """Return the numbers of pages in runs that are too long for all of their pairs, ascending."""
+    """Return the numbers of pages in runs that are too long to pair all pages, ascending."""
     counts = _run_lengths(packed, bits)
     return distinct(numbers_in(packed[np.repeat(counts > NEIGHBORS + 1, counts)]))
 
@@ -206,14 +211,15 @@ def _with_first(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
 
 
 def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:
-    """Return how many sorted keys share their leading bits, run by run."""
+    """Return the length of each run of sorted keys that share their leading bits."""
     firsts = np.flatnonzero(is_first_of_run(packed >> np.uint64(64 - bits)))
     return np.diff(firsts, append=len(packed))
 
 
 class WaitingPairs:
-    """Pairs in files of an empty folder, each for a block of later pages, so that only some of them
-    are in memory.
+    """Pairs in files of an empty folder, one file for each block of later pages.
+
+    Only one block of pairs has to be in memory at a time.
     """
 
     def __init__(self, folder: Path, pages: int) -> None:

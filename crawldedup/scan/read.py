@@ -1,5 +1,6 @@
-"""Read the pages of many sources into a folder with worker processes, one file per chunk, and
-continue after the last complete one.
+"""Read the pages of many sources into a folder with worker processes.
+
+Each chunk is written to its own file, so an interrupted scan continues after the last complete one.
 """
 
 import asyncio
@@ -55,15 +56,11 @@ URLs and marks.
 """
 
 Place = tuple[int, int, int]
-"""The number of a source, how many of its items were read, and how many errors the sources before
-it had.
-"""
+"""The number of a source, the items of it that were read, and the errors in all sources before."""
 
 
 class Step(NamedTuple):
-    """The progress of a scan: the number of pages that were read. `skipped` counts others by
-    reason.
-    """
+    """The progress of a scan: the number of pages read. `skipped` counts other pages by reason."""
 
     place: Place = (0, 0, 0)
     pages: int = 0
@@ -109,8 +106,7 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
 
 
 class ScanFolder:
-    """The pages that were read, in parts, the last `step`, and how many pages each source has, by
-    its number.
+    """The pages that were read, in parts, with the last `step` and the number of pages per source.
 
     Anything that was damaged by a kill or a power failure is read again.
     """
@@ -137,14 +133,14 @@ class ScanFolder:
             self._take(step)
 
     def _take(self, step: Step) -> None:
-        # The place of a step is where a scan goes on: in the source that it has read from.
+        # The place of a step is where the scan continues, in the source that it was reading.
         self.pages_of_sources[step.place[0]] += step.pages - self.step.pages
         self._count += 1
         self.step = step
 
     def pages(self) -> tuple[Columns, Lists]:
         """Return the compared values of all pages, and their URLs, which stay on disk."""
-        # A file that is mapped stays when its name is gone.
+        # A mapped file stays readable after its name is removed.
         with TemporaryDirectory(dir=self.path, prefix="columns-") as name, ExitStack() as stack:
             files = {
                 column: stack.enter_context(Path(name, column).open("wb+")) for column in KINDS
@@ -214,15 +210,14 @@ def _mapped(file: BinaryIO, kind: np.dtype[Any]) -> NDArray[Any]:
 _PAGES_A_CHUNK: Final = 256
 _CHARACTERS_A_CHUNK: Final = 1 << 22
 _REMEMBERED: Final = 1000  # pages of a worker, some 30 KB each
-_CHUNKS_A_WORKER: Final = 4  # so many wait to be read, or to be taken in their order
-# A process that takes longer than both together over a chunk is given up.
+_CHUNKS_A_WORKER: Final = 4  # that wait to be read, or to be taken in order
+# A process that takes longer than both together to read a chunk is killed.
 _SECONDS: Final = 30.0
 _SECONDS_A_PAGE: Final = 0.5
 
 Skipped = dict[int, str]  # the reasons why pages cannot be read, by the places of the pages
-_Answer = tuple[
-    Packed, Skipped
-]  # the columns of pages, without URLs, and which of them cannot be read
+# The columns of pages, without URLs, and those pages that cannot be read.
+_Answer = tuple[Packed, Skipped]
 
 
 class Chunk(NamedTuple):
@@ -245,7 +240,7 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
     last: dict[bytes, PageContent] = {}
 
     def content_of(page: Page) -> PageContent:
-        # Half of an archive may be the same bytes again.
+        # Half of an archive may consist of repeated bytes.
         same = content_digest(
             *(page.html, page.text, page.title, page.encoding),
             *(area_of(options.content, page.url), ignored_at(options.ignore_marks, page.url)),

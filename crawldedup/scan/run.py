@@ -1,6 +1,4 @@
-"""Run a scan: read the pages into a folder, find the duplicates among them, and show or write what
-was found.
-"""
+"""Run a scan: read pages into a folder, find their duplicates, and show or write the result."""
 
 import hashlib
 import json
@@ -62,7 +60,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
                 results.write(given.output, share, force=given.force)
         _show(results, given, output)
         if any(folder.pages_of_sources[number] == 0 for number in range(len(given.pages))):
-            # All that it has is skipped. A program that reads only the status must notice.
+            # Everything was skipped. A program that only reads the exit status must notice.
             output.status = 1
 
 
@@ -93,11 +91,13 @@ def _check(given: Namespace) -> None:
 
 @contextmanager
 def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator[ScanFolder]:
-    """Yield the folder of --work, which is kept, or one next to --output, which survives an error,
-    or a temporary one.
+    """Yield the folder to work in.
+
+    This is the folder of --work, which is kept, or one next to --output, which is kept if there is
+    an error, or a temporary one.
     """
     names = ("similarity", "recall", "scope", "min_words", "distinguish_params", "ignore_marks")
-    # What a scan must have in common with the one that it goes on with.
+    # Settings that must be the same when a scan continues an earlier one.
     task = {
         "sources": given.pages,
         "files": version_of_files(given.pages),
@@ -186,7 +186,7 @@ class Results:
         return bool(self.duplicates.original[page] == page)
 
     def row(self, page: int) -> dict[str, Any]:
-        """Return what a page is, by column name."""
+        """Return the result for a page, by column name."""
         url, original = self.url(page), int(self.duplicates.original[page])
         if self.is_kept(page):
             kind = Kind.THIN if self.pages.thin[page] else Kind.NEW
@@ -201,9 +201,7 @@ class Results:
         }
 
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the page that's kept in each cluster and its duplicates, up to a maximum number.
-        The largest clusters come first.
-        """
+        """Yield the kept page and the duplicates of at most `most` clusters, the largest first."""
         duplicates = np.flatnonzero(~self.duplicates.kept)
         by_original = duplicates[self.duplicates.original[duplicates].argsort(kind="stable")]
         kept = self.duplicates.original[by_original]
@@ -231,7 +229,7 @@ class Results:
         }
 
     def write(self, path: Path, progress: Progress, *, force: bool) -> None:
-        """Write what each page is, or a report as of a crawl of these pages.
+        """Write the result for each page, or a report as for a crawl of these pages.
 
         Raises ConfigurationError and OSError.
         """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin.middleware import DuplicatePageError as DuplicatePageError
     from crawldedup.scrapy_plugin.rules import PredictedDuplicateError as PredictedDuplicateError
 
-# On first use: whatever imports one of these waits for Scrapy, Twisted and numpy.
+# Imported on first use, because each of these has to wait for Scrapy, Twisted and numpy.
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {

@@ -1,6 +1,4 @@
-"""``ADDONS = {"crawldedup.Addon": 500}``: puts the middlewares, and the pipeline if it is wanted,
-where they belong.
-"""
+"""``ADDONS = {"crawldedup.Addon": 500}``: enables the middlewares and, if wanted, the pipeline."""
 
 from scrapy.settings import BaseSettings
 
@@ -13,32 +11,32 @@ from crawldedup.scrapy_plugin.settings import PREFIX
 
 
 class Addon:
-    """Adds the middlewares to a crawl, unless the project has already placed or disabled (None)
-    them.
+    """Adds the middlewares to a crawl.
 
-    The item pipeline is added if ``CRAWLDEDUP_ITEM_FIELDS`` is set.
+    Middlewares that the project has already placed or disabled (None) are left as they are. The
+    item pipeline is added if ``CRAWLDEDUP_ITEM_FIELDS`` is set.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Place the middlewares; called by Scrapy before the crawl starts."""
         place = settings.setdefault_in_component_priority_dict
-        # Responses come up from the download with falling order. Below 545 lie redirects (600),
-        # decompression (590), meta refresh (580) and retries (550): what reaches 545 is a decoded
-        # page that the spider is about to get.
+        # Responses pass the middlewares in descending order. Redirects (600), decompression (590),
+        # meta refresh (580) and retries (550) come before 545, so this one sees decoded pages that
+        # the spider is about to receive.
         place("DOWNLOADER_MIDDLEWARES", DedupMiddleware, 545)
-        # Before all others, so that it sees a request once, however often it is sent back.
+        # Before all others, so it sees each request once, no matter how often it is rescheduled.
         place("DOWNLOADER_MIDDLEWARES", PostponeMiddleware, 40)
         if settings.get(f"{PREFIX}RULES") is not None:
-            # After the middlewares that refuse requests (offsite 50, robots.txt 100), and before
+            # After the middlewares that reject requests (offsite 50, robots.txt 100), and before
             # anything is sent.
             place("DOWNLOADER_MIDDLEWARES", RulesMiddleware, 544)
         if settings.get(f"{PREFIX}BUDGET") is not None:
-            # As the rules, which are not asked for what is skipped here.
+            # At the same place as the rules, which don't see the requests that are skipped here.
             place("DOWNLOADER_MIDDLEWARES", BudgetMiddleware, 543)
-        # Next to the engine, after every other spider middleware had its say about the items.
+        # Next to the engine, so all other spider middlewares have processed the items before.
         place("SPIDER_MIDDLEWARES", DropItemsMiddleware, 40)
-        # Fields that are named wrongly, as an empty list is, are for the pipeline to refuse.
+        # The pipeline rejects invalid names of fields, such as an empty list.
         if settings.get(f"{PREFIX}ITEM_FIELDS") is not None:
-            # After pipelines that clean or refuse items (by convention 100 to 300), before those
-            # that store them.
+            # After pipelines that clean or drop items (100 to 300 by convention), before those that
+            # store them.
             place("ITEM_PIPELINES", DedupItemPipeline, 400)

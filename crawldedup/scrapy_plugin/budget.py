@@ -1,6 +1,6 @@
-"""``CRAWLDEDUP_BUDGET``: end patterns of URLs that bring nothing new.
+"""``CRAWLDEDUP_BUDGET``: stop following URL patterns that bring nothing new.
 
-`crawling.budget` decides, and says what keeps content from getting lost.
+`crawling.budget` makes the decisions, and describes what keeps content from getting lost.
 """
 
 import logging
@@ -28,20 +28,19 @@ from crawldedup.scrapy_plugin.skipped import (
 from crawldedup.verdict import Verdict
 
 FILE_NAME: Final = "crawldedup.budget"
-"""The file with what was skipped, in the directory of a job that may be paused."""
+"""The file of skipped requests, in the directory of a job that may be paused."""
 
 _WIDER: Final = 2
-"""A folder with all that is below it ends after so many times as many pages."""
+"""A folder ends, with everything below it, after this many times as many pages as a pattern."""
 
 _ASKED_AGAIN_KEY: Final = "_crawldedup_asked_again"
 
 
 class OverBudgetError(IgnoreRequest):
-    """Raised for a request that is not made, because the last pages of its `pattern` brought
-    nothing new.
+    """Raised for a request that is skipped because the last pages of its `pattern` were not new.
 
     The errback of the request receives it. If the pattern brings something new after all, the
-    request is made.
+    request is made then.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -50,7 +49,13 @@ class OverBudgetError(IgnoreRequest):
 
 
 class BudgetMiddleware:
-    """Skips requests of patterns that have ended. `job` is the file of a job that may be paused."""
+    """Skips requests of patterns that have ended.
+
+    Args:
+        crawler: The crawler.
+        pages: The number of pages in a row without anything new that end a pattern.
+        job: The file for skipped requests if the job may be paused, else None.
+    """
 
     def __init__(self, crawler: Crawler, pages: int, job: Path | None) -> None:
         self._crawler = crawler
@@ -60,9 +65,9 @@ class BudgetMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build it from Scrapy's settings.
+        """Build the middleware from Scrapy's settings.
 
-        Raises NotConfigured if they are wrong, or want no budget.
+        Raises NotConfigured if they are invalid, or set no budget.
         """
         with crawl_options(crawler) as options:
             if options.budget is None or is_interactive(crawler):
@@ -76,19 +81,19 @@ class BudgetMiddleware:
         return middleware
 
     def engine_started(self) -> None:
-        """Take over what earlier runs of a job have skipped."""
+        """Load the requests that earlier runs of a job skipped."""
         assert self._job is not None
         for request in read_requests(self._job, self._crawler.spider):
             self._budget.take_over(places_of(request.url)[0], request)
 
     def spider_closed(self, reason: str) -> None:
-        """Write what was skipped for the next run of a job."""
+        """Save the skipped requests for the next run of a job."""
         assert self._job is not None
         skipped = self._budget.all_skipped() if reason != "finished" else ()
         write_requests(self._job, skipped, self._crawler.spider)
 
     def process_request(self, request: Request) -> None:
-        """Let a request pass. Raises OverBudgetError."""
+        """Let a request pass. Raises OverBudgetError to skip it."""
         is_asked_again = request.meta.pop(_ASKED_AGAIN_KEY, False)
         if is_exempt(request, is_postponed=is_asked_again):
             return
@@ -106,7 +111,7 @@ class BudgetMiddleware:
     def page_judged(self, request: Request, verdict: Verdict, **_: object) -> None:
         """Learn from a verdict whether a page brought something new.
 
-        So did the page that led to it.
+        If it did, this also counts for the page that linked to it.
         """
         repeats = bool(request.meta.get(REPEATS_KEY))
         brought_nothing = is_barren(verdict, repeats_but_for_date=repeats)
@@ -144,14 +149,14 @@ class BudgetMiddleware:
         assert self._crawler.engine is not None
         for request in skipped:
             count(self._crawler, "budget/asked_again")
-            # The filter of seen requests knows it already. It has its turn as others do: until then
-            # the place may have ended again.
+            # The filter of seen requests knows the request already. It waits in the queue like any
+            # other, and the place may have ended again by then.
             meta = {**request.meta, _ASKED_AGAIN_KEY: True}
             self._crawler.engine.crawl(request.replace(dont_filter=True, meta=meta))
 
 
 def places_of(url: str) -> tuple[str, str]:
-    """Return the pattern of a URL, and that of all that begins as it does."""
+    """Return the pattern of a URL, and that of all URLs on its host with the same first folder."""
     pattern = pattern_of(url)
     scheme, _, rest = pattern.partition("?")[0].partition("://")
     host, first, *_ = [*rest.split("/"), ""]

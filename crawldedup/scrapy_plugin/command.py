@@ -1,6 +1,6 @@
-"""``scrapy dedup``: ask the index that the crawls of a project use.
+"""``scrapy dedup``: query the index that a project's crawls use.
 
-Scrapy imports this module whenever any of its commands runs: every import at the top slows all of
+Scrapy imports this module to run any of its commands, so every import at the top slows down all of
 them.
 """
 
@@ -18,10 +18,10 @@ _ACTIONS: Final = (*_ON_PAGES, "info", "clear", *_ON_JOURNALS)
 
 
 class Command(ScrapyCommand):
-    """One command with actions: the settings of the project decide which index all of them ask."""
+    """A command with several actions, all on the index that the project's settings name."""
 
     requires_project = False
-    # Standard output is for answers.
+    # Standard output is reserved for answers.
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
@@ -30,14 +30,14 @@ class Command(ScrapyCommand):
         )
 
     def short_desc(self) -> str:
-        return f"Ask the project's index of pages, or report a crawl: {', '.join(_ACTIONS)}"
+        return f"Query the project's index of pages, or report on a crawl: {', '.join(_ACTIONS)}"
 
     def long_desc(self) -> str:
         return (
-            "explain: what would a crawl say of a page, and why? forget: remove pages by their "
-            "URLs. info: figures of the index. clear: remove all. report: what a crawl met, from "
-            "its journals. advise: the downloads that the next one can save. A FILE is a page, a "
-            "folder, a feed, a .warc file, or - for standard input."
+            "explain: what would a crawl decide about a page, and why? forget: remove pages by "
+            "their URLs. info: figures about the index. clear: remove all pages. report: what a "
+            "crawl found, from its journals. advise: downloads that the next one can save. A FILE "
+            "is a page, a folder, a feed, a .warc file, or - for standard input."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -48,31 +48,31 @@ class Command(ScrapyCommand):
         parser.add_argument("action", choices=_ACTIONS)
         parser.add_argument("names", nargs="*")
         group = parser.add_argument_group("Deduplication")
-        group.add_argument("--spider", metavar="NAME", help="take the settings of this spider")
+        group.add_argument("--spider", metavar="NAME", help="use the settings of this spider")
         group.add_argument(
             "--url",
             metavar="URL",
-            help="explain the one file that is given as the page at this URL",
+            help="explain the one given file as the page at this URL",
         )
         group.add_argument(
-            "--items", action="store_true", help="ask the index of the item pipeline instead"
+            "--items", action="store_true", help="use the index of the item pipeline instead"
         )
-        group.add_argument("--yes", action="store_true", help="clear: do it")
+        group.add_argument("--yes", action="store_true", help="clear: confirm the removal")
         for action, options in (("report", ARGUMENTS), ("advise", ADVISE_OPTIONS)):
             for name, settings in options.items():
                 group.add_argument(name, **{**settings, "help": f"{action}: {settings['help']}"})
         group.add_argument(
-            "--json", action="store_true", help="print JSON instead of text, one object a line"
+            "--json", action="store_true", help="print JSON instead of text, one object per line"
         )
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        # What stands behind an option is left over.
+        # An unknown option stays among the arguments.
         names = [*opts.names, *args]
         if unknown := [name for name in names if name.startswith("-") and name != "-"]:
             raise UsageError(f"there is no option {unknown[0]}", print_help=False)
         if bool(names) != (opts.action in _ON_PAGES) and opts.action not in _ON_JOURNALS:
             needs = (
-                "needs the pages: files to explain, or URLs to forget"
+                "needs pages: files to explain, or URLs to forget"
                 if not names
                 else "takes no pages"
             )
@@ -122,14 +122,14 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
 
     if not is_persistent(options.store):
         raise ConfigurationError(
-            "the project's crawls keep no index. Name a lasting one by CRAWLDEDUP_STORE, or the "
-            "directory of a crawl that has one by -s JOBDIR=..."
+            "the project's crawls keep no index. Set CRAWLDEDUP_STORE to a persistent one, or name "
+            "the directory of a crawl that has one with -s JOBDIR=..."
         )
     scope_key = opts.spider if options.scope == "spider" else None
-    # Pages are forgotten, and figures shown, in whatever scope they are.
+    # Pages are forgotten, and figures shown, regardless of their scope.
     if action == "explain" and options.scope == "spider" and scope_key is None:
         raise ConfigurationError(
-            "CRAWLDEDUP_SCOPE is 'spider', so that each spider's pages are apart: add --spider NAME"
+            "CRAWLDEDUP_SCOPE is 'spider', so each spider has its own pages: add --spider NAME"
         )
     with closing(Deduplicator.from_options(options)) as dedup:
         if action == "explain":

@@ -1,7 +1,6 @@
-"""Write the journal of a crawl, from which its report is made.
+"""Write the journal of a crawl, which its report is made from.
 
-It has one line for each response and each wall, one for the beginning of the crawl and one for its
-end.
+It has a line for each response and each wall, one for the start of the crawl, and one for its end.
 """
 
 import asyncio
@@ -33,7 +32,7 @@ from crawldedup.scrapy_plugin.signals import say
 from crawldedup.search.decision import accept_threshold
 from crawldedup.text import printable
 
-# So many crawls keep their journals in a directory, the present one included.
+# The number of crawls whose journals stay in a directory, including the current one.
 KEPT_CRAWLS: Final = 20
 
 _SHOWN_STATS: Final = (
@@ -71,8 +70,9 @@ _MOST: Final = 1 << 31
 
 
 class CrawlJournal:
-    """Writes the journal of a crawl, once it has begun. If something goes wrong, lines are lost,
-    but never a page.
+    """Writes the journal of a crawl that has begun.
+
+    If writing fails, lines of the journal are lost, but never a page.
     """
 
     def __init__(self, crawler: Crawler, options: CrawlOptions) -> None:
@@ -122,8 +122,9 @@ class CrawlJournal:
     def checked(
         self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int
     ) -> None:
-        """Write what a page is, and what happened to it. `known` is the number of pages in the
-        index.
+        """Write the verdict on a page and its outcome.
+
+        `known` is the number of pages in the index.
         """
         if self._file is None:
             return
@@ -153,8 +154,9 @@ class CrawlJournal:
         self._write_page(request, response, outcome, {"reason": reason})
 
     async def end(self, reason: str, known: int, index_bytes: int | None) -> None:
-        """Write the last line, with the stats of the crawl, close the journal, and write a report
-        if one was requested.
+        """Write the last line, with the stats of the crawl, and close the journal.
+
+        Then write a report if one was requested.
         """
         if self._file is None:
             return
@@ -175,9 +177,7 @@ class CrawlJournal:
             await self._write_report(self._options.report)
 
     def put(self, record: Mapping[str, Any]) -> None:
-        """Write a record without its fields that are None, False or zero, once the crawl
-        has begun.
-        """
+        """Write a record, without fields that are None, False or zero, if the crawl has begun."""
         if self._file is not None:
             fields = {name: value for name, value in record.items() if value}
             self._file.write(
@@ -201,7 +201,7 @@ class CrawlJournal:
             "bytes": len(response.body),
             "status": response.status,
             "referer": shown(referer),
-            # Spiders may put anything there.
+            # Spiders may put anything into the meta.
             "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
             "latency": round(latency, 3)
             if isinstance(latency, float) and 0 < latency < _MOST
@@ -217,9 +217,9 @@ class CrawlJournal:
         )
 
     async def _write_report(self, path: str) -> None:
-        """Write the report of the crawl, in a separate process, so that its memory is freed.
+        """Write the report of the crawl in a separate process, so its memory is freed.
 
-        Logs errors.
+        Errors are logged.
         """
         program = [sys.executable, "-m", "crawldedup.cli", "report", self._place]
         command = [*program, "--crawl", self._crawl, "--output", path]

@@ -12,30 +12,29 @@ from crawldedup.recent import put_last
 from crawldedup.scope import page_key
 from crawldedup.scrapy_plugin.responses import is_exempt
 
-# Of so many pages that were asked for with `dont_filter` it is known that they were delivered.
+# The number of pages requested with `dont_filter` whose delivery is remembered.
 _MOST_UNFILTERED: Final = 10_000
 _MOST_CALLBACKS: Final = 8
 
 
 class Deliveries:
-    """Pages on their way through callbacks, and their items on their way through pipelines, until
-    the engine is done.
+    """Tracks pages through callbacks and their items through pipelines until they are delivered.
 
-    Pages that fail there are never delivered. When the crawl has ended, they count as abandoned,
-    and come again.
+    A page that fails there is never delivered. When the crawl ends, it counts as abandoned, so a
+    later crawl delivers it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._on_their_way: dict[PageId, set[Request]] = {}
-        # By which callbacks pages were delivered whose requests Scrapy's filter has not noted.
+        # The callbacks that received pages whose requests Scrapy's filter has not seen.
         self._unfiltered: dict[int, list[object]] = {}
 
     def passed(self, request: Request, page: Page) -> None:
         self._on_their_way.setdefault(page.id, set()).add(request)
 
     def failed(self, request: Request | None) -> None:
-        """Note that the callback of a request, or an item of its page, has failed."""
+        """Note that the callback of a request, or an item of its page, failed."""
         self._on_their_way = {
             page: asked for page, asked in self._on_their_way.items() if request not in asked
         }
@@ -43,14 +42,13 @@ class Deliveries:
     def pop_delivered(self) -> Iterator[PageId]:
         """Yield the pages that were delivered since the last call.
 
-        A page that a callback has downloaded itself counts as delivered once the callback receives
-        it.
+        A page that a callback downloads itself counts as delivered once the callback receives it.
         """
         slot = getattr(self._crawler.engine, "_slot", None)
-        # Without Scrapy's word on it none counts as delivered, which costs a second delivery at
+        # If Scrapy doesn't tell, no page counts as delivered, which costs a second delivery at
         # most.
         if slot is not None:
-            # Of a page that was asked for twice, the second answer may be another.
+            # If a page was requested twice, the second response may be a different one.
             done = [
                 page
                 for page, asked in self._on_their_way.items()
@@ -62,11 +60,11 @@ class Deliveries:
                 yield page
 
     def has_delivered(self, request: Request, page: Page) -> bool:
-        """Return whether a page only comes again because Scrapy's filter of seen requests didn't
-        know the request that delivered it.
+        """Return whether a page comes a second time for a callback that already received it.
 
-        The filter ignores requests with `dont_filter`, such as start requests, so the first link to
-        a start page is followed. The same callback would yield the same items again.
+        Scrapy's filter of seen requests ignores requests with `dont_filter`, such as start
+        requests, so the first link to a start page is followed. The same callback would yield the
+        same items again.
         """
         if is_exempt(request) or request.cb_kwargs:
             return False
@@ -80,8 +78,6 @@ class Deliveries:
         put_last(self._unfiltered, key, callbacks[-_MOST_CALLBACKS:], _MOST_UNFILTERED)
 
     def _callback_of(self, request: Request) -> object:
-        """Return what yields the items of a page: a callback, together with the rule of a
-        CrawlSpider.
-        """
+        """Return what yields the items of a page: its callback and, in a CrawlSpider, the rule."""
         callback = request.callback or getattr(self._crawler.spider, "parse", None)
         return callback, request.meta.get("rule")

@@ -1,5 +1,5 @@
-"""Take the answers to requests that no spider has made: second loads of a page, which show what
-changes with every load, and those that check whether a wall stands in its place.
+"""Handle responses to requests that no spider made: second loads of a page, which show what changes
+with every load, and new loads of earlier pages, which show whether a wall has replaced them.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ PageOf = Callable[[Request, Response], Page]
 
 
 class ExtraLoads:
-    """Learns from answers that no spider is to see.
+    """Learns from responses that no spider should see.
 
     Args:
-        dedup: Reads the pages.
-        walls: Knows which requests check a wall.
-        page_of: Returns the page of an answer, which isn't to be remembered.
+        dedup: The deduplicator, which reads the pages.
+        walls: The watch for walls, which knows the requests that check one.
+        page_of: Makes the page of a response. The index doesn't remember it.
     """
 
     def __init__(self, dedup: AsyncDeduplicator, walls: WallWatch, page_of: PageOf) -> None:
@@ -33,9 +33,9 @@ class ExtraLoads:
         self._page_of = page_of
 
     async def take(self, request: Request, response: Response) -> None:
-        """Learn from an answer that no spider has asked for. Any other is left alone.
+        """Learn from a response that no spider requested, and do nothing for other responses.
 
-        Raises IgnoreRequest.
+        Raises IgnoreRequest for a response that no spider requested.
         """
         if is_reload(request):
             await self._learn_from(request, response)
@@ -46,7 +46,7 @@ class ExtraLoads:
             raise IgnoreRequest("loaded again to see whether a wall stands in its place")
 
     async def _learn_from(self, request: Request, response: Response) -> None:
-        """Compare the second answer of a page with the first."""
+        """Compare the second response for a page with the first one."""
         with suppress(Exception):
             page = self._page_of(request, response)
             judged = await self._dedup.judge(page)
@@ -55,7 +55,7 @@ class ExtraLoads:
     async def _compare_with_wall(
         self, request: Request, response: Response, check: WallCheck
     ) -> None:
-        """Compare the new answer of an earlier page with the wall."""
+        """Compare the new response for an earlier page with the wall."""
         with suppress(Exception):
             judged = await self._dedup.judge(self._page_of(request, response))
             check.add(judged.read.fingerprint)

@@ -9,7 +9,6 @@ import logging
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, Self, TypeVar
@@ -46,15 +45,15 @@ VERDICT_FIELDS: Final = {
     "original": "dedup_original",
     "similarity": "dedup_similarity",
 }
-"""The default of `add_verdict`: parts of the verdict, and the fields they are written into."""
+"""The default of `add_verdict`: parts of the verdict, and the fields they are written to."""
 
 TEXT_FIELDS: Final = {"text": "text", "name": "name"}
-"""The default of `add_text`: the text and the name, and the fields they are written into."""
+"""The default of `add_text`: the text and the name, and the fields they are written to."""
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
-# What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an
-# element that has none.
+# An end tag, or an element that has none: almost every fragment of a page has one, and prose about
+# HTML seldom does.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
 
 
@@ -67,8 +66,9 @@ class DuplicateItemError(DropItem):
 
 
 class DropItemsMiddleware(BaseSpiderMiddleware):
-    """Drops the items of pages that the downloader middleware has marked, before any pipeline sees
-    them. With ``CRAWLDEDUP_SET_ASIDE``, they are kept in a file.
+    """Drops the items of pages that the downloader middleware has marked.
+
+    No pipeline sees these items. With ``CRAWLDEDUP_SET_ASIDE``, they are saved in a file.
     """
 
     _aside: SetAside | None = None
@@ -97,9 +97,9 @@ class DropItemsMiddleware(BaseSpiderMiddleware):
         return None
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
-        """Remove the text of a page from requests to which a spider passes on its meta.
+        """Remove the text of a page from a request if the spider copied the page's meta to it.
 
-        Thousands of requests may be waiting, some of them on disk.
+        Thousands of such requests may be waiting, some of them on disk.
         """
         if response is not None and request is not response.request:
             request.meta.pop(TEXT_KEY, None)
@@ -112,7 +112,7 @@ def add_verdict(
 ) -> Item:
     """Write parts of a verdict into fields of an item, and return the item.
 
-    If the page wasn't judged, all fields are None, so that all items of an export have the same
+    If the page wasn't judged, all fields are None, so all items of an export have the same
     columns.
 
     Args:
@@ -121,8 +121,8 @@ def add_verdict(
         fields: The names in the JSON of a verdict, and the field that each goes into.
 
     Raises:
-        ConfigurationError: No verdict has such a part, or the item lacks a field or does not take a
-            value.
+        ConfigurationError: A verdict has no such part, or the item lacks a field or doesn't accept
+            a value.
 
     Example:
         >>> from crawldedup import Kind, Verdict, add_verdict
@@ -157,11 +157,11 @@ def add_text(
     Args:
         item: An item of any kind that Scrapy knows.
         response: The response whose page was checked.
-        fields: "text" and "name", and the field that each goes into. What is left out is not
-            written.
+        fields: "text" and "name", and the field that each goes into. A part that is left out
+            is not written.
 
     Raises:
-        ConfigurationError: A page has no such part, or the item lacks a field or does not take a
+        ConfigurationError: A page has no such part, or the item lacks a field or doesn't accept a
             value.
 
     Example:
@@ -194,7 +194,7 @@ def _write(item: Any, values: Mapping[str, Any], noun: str) -> None:
     try:
         for field, value in values.items():
             ItemAdapter(item)[field] = value
-    # The classes are the user's: what their validators raise may be anything.
+    # The classes belong to the user, and their validators may raise anything.
     except Exception as error:
         raise ConfigurationError(
             f"{type(item).__qualname__} does not accept its {noun} ({type(error).__name__}: "
@@ -222,10 +222,10 @@ class DedupItemPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the pipeline from Scrapy's settings.
 
-        Raises NotConfigured if they are wrong, or if it's disabled.
+        Raises NotConfigured if they are invalid, or if crawldedup is disabled.
         """
-        # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are
-        # not a crawl's.
+        # `scrapy parse --pipelines` shows the items of a single page to a person, and these do not
+        # belong to a crawl.
         if is_interactive(crawler):
             raise NotConfigured
         with crawl_options(crawler) as options:
@@ -300,12 +300,12 @@ class DedupItemPipeline:
         url, identity = identity_in(item)
         scope_key = scope_key_of(self._options.scope, url, self._crawler.spider.name)
         if self._options.scope == "site" and not scope_key:
-            # Such items of all sites would be compared with each other.
+            # Without a site, such items would be compared across all sites.
             raise PageError(
                 "no_site",
                 "CRAWLDEDUP_SCOPE is 'site', but the item has no field 'url' to tell its site",
             )
-        # One text with markup is read as the page it is, with its tables and headings.
+        # A single text with markup is read like a page, with its tables and headings.
         is_page = len(texts) == 1 and _MARKUP.search(texts[0])
         content: dict[str, Any] = {"html": texts[0]} if is_page else {"text": bare_text(texts)}
         content["title"] = title_in(item)
@@ -315,11 +315,11 @@ class DedupItemPipeline:
 
 
 def items_index_of(options: CrawlOptions) -> CrawlOptions:
-    """Return the options of the index of items, which has its own namespace, so that items and
-    pages are never compared.
+    """Return the options of the index of items.
 
-    Items are texts, so the extractor for pages isn't part of their profile, and changing it keeps
-    the index. Raises ConfigurationError if no fields are named.
+    It has its own namespace, so items and pages are never compared. Items are texts, so the
+    extractor for pages isn't part of the index's profile and can be changed. Raises
+    ConfigurationError if no fields are named.
     """
     if options.item_fields is None:
         example = f'{PREFIX}ITEM_FIELDS = ["title", "body"]'
@@ -335,10 +335,8 @@ def items_index_of(options: CrawlOptions) -> CrawlOptions:
 def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
     """Return the texts of an item's fields.
 
-    Raises PageError: `no_field`, `field_type` or `too_large`.
-
     All fields have to be there. Otherwise, an item whose article the spider couldn't find would
-    only be compared by its title.
+    only be compared by its title. Raises PageError: `no_field`, `field_type` or `too_large`.
     """
     texts = [
         _text_of(field, _value_in(item, field)).encode("utf-8", "replace").decode()
@@ -352,12 +350,11 @@ def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
 
 
 def bare_text(texts: list[str]) -> str:
-    """Return the text of each field that a visitor would see.
+    """Return the text that a visitor would see of all fields together.
 
-    Raises PageError: `empty`, if that is nothing for one.
-
-    They are parsed one by one. Parsed together, a comment or script that a field leaves open would
-    swallow everything after it, and items that share a teaser would become copies of each other.
+    The fields are parsed one by one. Parsed together, a comment or script that one of them leaves
+    open would swallow everything after it, and items that share a teaser would become copies of
+    each other. Raises PageError, `empty`, if a field has no visible text.
     """
     text_of = get_extractor("text")
     bare = [
@@ -370,13 +367,14 @@ def bare_text(texts: list[str]) -> str:
 
 
 def _value_in(item: Any, field: str) -> Any:
-    # A dataclass may have attributes that are not set yet.
-    with suppress(KeyError, AttributeError):
+    try:
         return ItemAdapter(item)[field]
+    except (KeyError, AttributeError):  # An attribute of a dataclass may not have a value yet.
+        return None
 
 
 def identity_in(item: Any) -> tuple[str, str]:
-    """Return the URL (or other name) of an item, empty if it has none, and its identity.
+    """Return the URL or other name of an item ("" if it has none), and its identity.
 
     The fragment counts, because the posts of a thread may differ only in that. Items without a name
     are always different items.
@@ -384,7 +382,7 @@ def identity_in(item: Any) -> tuple[str, str]:
     value = _value_in(item, "url")
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]  # as item loaders leave it
-    # Python's own text of an object is its address, which is another one each time.
+    # Python's default text for an object contains its memory address, which is always different.
     own_text: object = type(value).__str__
     has_text = isinstance(value, str | int) or own_text is not object.__str__
     name = str(value).strip() if has_text and not isinstance(value, bool | bytes | None) else ""
@@ -402,14 +400,15 @@ def title_in(item: Any) -> str | None:
 def named_identity(name: str) -> str:
     """Return the identity of the item with this URL or other name.
 
-    Names that aren't URLs count as they are spelled.
+    URLs are made canonical; other names are used as they are.
     """
     return f"item {canonical_url(name, keep_fragment=True) if _WEB_URL.match(name) else name}"
 
 
 def _text_of(name: str, value: Any) -> str:
-    """Return the text of a text, a number, or a list of them, such as item loaders make; nothing
-    for None.
+    """Return the text of a field's value: a text, a number, a list of them, or None for no text.
+
+    Item loaders make such lists. Raises PageError, `field_type`, for any other type.
     """
     if isinstance(value, str) or value is None:
         return value or ""

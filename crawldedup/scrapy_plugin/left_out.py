@@ -15,7 +15,7 @@ _MOST_KINDS: Final = 200
 
 
 class LeftOutLines:
-    """Logs each kind of line once, and 200 kinds at most."""
+    """Logs each kind of line once, and at most 200 kinds."""
 
     def __init__(self, crawler: Crawler, journal: CrawlJournal) -> None:
         self._crawler = crawler
@@ -23,7 +23,7 @@ class LeftOutLines:
         self._told: set[tuple[str, str]] = set()  # Kinds of lines, by site.
 
     def tell(self, site: str, lines: Iterable[str]) -> None:
-        """Log the lines of a page that are of a new kind."""
+        """Log those lines of a page whose kind has not been logged yet."""
         for line in lines:
             kind = (site, shape_of(line))
             if kind in self._told or len(self._told) >= _MOST_KINDS:

@@ -1,4 +1,4 @@
-"""What the plugin, and others, leave in the meta of a request."""
+"""Keys that the plugin and other packages use in the meta of a request."""
 
 from typing import Final
 
@@ -8,9 +8,9 @@ VERDICT_KEY: Final = "crawldedup_verdict"
 TEXT_KEY: Final = "crawldedup_text"
 NAME_KEY: Final = "crawldedup_name"
 DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
-# Whether a page is like an earlier one but for a date.
+# Whether a page differs from an earlier one only in a date.
 REPEATS_KEY: Final = "_crawldedup_repeats"
 PAGE_KEYS: Final = (VERDICT_KEY, TEXT_KEY, NAME_KEY, DROP_ITEMS_KEY, REPEATS_KEY)
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
-"""The key of scrapy-playwright for the tab that it keeps open."""
+"""scrapy-playwright's key for a browser tab that it keeps open."""

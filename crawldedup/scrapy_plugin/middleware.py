@@ -9,8 +9,8 @@
    checks the fingerprints of all pages that are waiting.
 3. `outcomes.decide` turns the verdict into an `Outcome`. `deliveries.Deliveries` keeps track of the
    page until the spider is done with it.
-4. `walls.WallWatch` looks whether the site sends one page in place of many, and whether it does so
-   in place of earlier pages, too.
+4. `walls.WallWatch` checks whether the site sends one page in place of many, and whether it now
+   also sends it in place of earlier pages.
 5. `stats` and `crawl_journal` record the outcome, and `signals` announce it. The verdict goes into
    the meta of the request, and with `text` the main text as well.
 6. The page is dropped, marked or returned.
@@ -19,9 +19,9 @@ If one of the first three steps fails, `CrawlStats.failed` counts and explains t
 page passes. `shells` warns of sites whose pages a script has yet to fill. If the error is fatal, or
 the option `on_error` is "fail", the spider is closed.
 
-Besides, the crawl learns which lines of a site change with every load: it asks a second time for a
-few pages (`reloads`), and compares the second answer with the first one (`extra_loads`). No spider
-sees a second answer.
+The crawl also learns which lines of a site change with every load: it requests a few pages a second
+time (`reloads`), and compares the second response with the first (`extra_loads`). No spider sees a
+second response.
 """
 
 import asyncio
@@ -89,14 +89,13 @@ class DuplicatePageError(IgnoreRequest):
 
 
 class DedupMiddleware:
-    """Checks every page that answers one of the spider's own requests, and drops or marks the
-    duplicates.
+    """Checks every response to one of the spider's own requests, and drops or marks duplicates.
 
-    The verdict is left in ``request.meta["crawldedup_verdict"]``, which is `response.meta` in a
+    The verdict is stored in ``request.meta["crawldedup_verdict"]``, which is `response.meta` in a
     callback. A page that cannot be checked passes, and is counted.
 
-    In an interactive command such as `scrapy shell` the log says what each page is, and none is
-    dropped or remembered.
+    In an interactive command such as `scrapy shell`, the log shows the verdict on each page, and no
+    page is dropped or remembered.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class DedupMiddleware:
         self._options = options
         self._is_interactive = is_interactive
         self._dedup = dedup
-        self._seen: set[int] = set()  # The keys of the pages that this crawl has let pass.
+        self._seen: set[int] = set()  # The keys of the pages that passed in this crawl.
         self._began = time.time()
         self._reloads = Reloads(options.reloads)
         self._copies = Copies(options.prefer, options.trusted_sites)
@@ -130,7 +129,7 @@ class DedupMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware from Scrapy's settings.
 
-        Raises NotConfigured if they are wrong, or it is disabled.
+        Raises NotConfigured if they are invalid, or if crawldedup is disabled.
         """
         with crawl_options(crawler) as options:
             if interactive := is_interactive(crawler):
@@ -160,8 +159,8 @@ class DedupMiddleware:
         return middleware
 
     async def spider_opened(self, spider: Spider) -> None:
-        """Open the store; workers get ready during the first downloads."""
-        # A crawl that is continued makes no start requests.
+        """Open the store; workers start up during the first downloads."""
+        # A crawl that resumes a job makes no start requests.
         self._copies.start_at(*getattr(spider, "start_urls", None) or ())
         if self._is_interactive:
             return
@@ -185,7 +184,8 @@ class DedupMiddleware:
                 return
         # Loads the list of public suffixes while the first worker starts.
         site_of("//a.example")
-        # What there is now stays as long as the crawl: garbage collections need not visit it.
+        # All objects that exist now live as long as the crawl, so the garbage collector can skip
+        # them.
         gc.collect()
         gc.freeze()
         self._stats.begin(known)
@@ -206,18 +206,18 @@ class DedupMiddleware:
             say(self._crawler, logging.WARNING, complaint)
 
     def spider_idle(self) -> None:
-        """End a crawl of which walls are all that is left. Raises CloseSpider."""
+        """Raise CloseSpider if only sites that answer with walls are left to crawl."""
         if self._walls.are_all_that_is_left:
             raise CloseSpider("crawldedup_wall")
 
     def process_request(self, request: Request) -> None:
-        """Let a request pass. Raises IgnoreRequest for one to a site that answers with a wall."""
+        """Let a request pass. Raises IgnoreRequest if its site answers with a wall."""
         self._walls.let_pass(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Check the page, if it is one to check, and return it with flags.
+        """Check a response if it is a page to check, and return it with flags.
 
-        Raises DuplicatePageError to drop it.
+        Raises DuplicatePageError to drop the page.
         """
         # Spiders hand the meta of a page on to the next request.
         for key in PAGE_KEYS:
@@ -247,7 +247,7 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Ask a second time for a page that may change by itself."""
+        """Request a page a second time if it may change with every load."""
         again = self._reloads.again(request, read)
         if again is not None:
             self._stats.count("reloads")
@@ -255,7 +255,7 @@ class DedupMiddleware:
             self._crawler.engine.crawl(again)
 
     def page_failed(self, response: object) -> None:
-        """Leave a page undelivered whose callback or items failed."""
+        """Note that a page is not delivered because its callback or an item failed."""
         # A spider may fail before there is any response, and an item need not come from one.
         if isinstance(response, Response):
             self._deliveries.failed(response.request)
@@ -267,7 +267,7 @@ class DedupMiddleware:
         action = policy.action
         if action == "drop" and is_start(request):
             action = "drop-items"  # its links are wanted
-        # Without the spider middleware, items cannot be kept from the spider.
+        # Without the spider middleware, items cannot be dropped.
         if action == "drop-items" and not self._crawler.get_spider_middleware(DropItemsMiddleware):
             action = "mark"
         return policy if action == policy.action else changed(policy, action=action)
@@ -275,8 +275,8 @@ class DedupMiddleware:
     def _page_of(self, request: Request, response: Response, policy: CrawlOptions) -> Page:
         assert self._crawler.spider is not None  # responses come to open spiders only
         page = page_of(request, response, policy, self._crawler.spider.name)
-        # A page that this crawl has let pass is delivered at each visit. So it is remembered with
-        # the text of this visit, however little has changed.
+        # A page that passed in this crawl is delivered at each visit, so the text of this visit is
+        # remembered, no matter how little has changed.
         is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
 
@@ -323,7 +323,7 @@ class DedupMiddleware:
     def _outcome_of(
         self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions
     ) -> Outcome:
-        """Decide what becomes of a page, and note a page that is on its way to the spider."""
+        """Decide what happens to a page, and track it if it is on its way to the spider."""
         outcome = decide(
             verdict,
             policy,
@@ -338,10 +338,11 @@ class DedupMiddleware:
         return outcome
 
     def _repeats_delivery(self, request: Request, page: Page) -> bool:
-        """Return whether a request leads to a page that this crawl has delivered already, such as
-        the link to the page that it started with.
+        """Return whether this crawl has already delivered the page that a request leads to.
+
+        A link to the page that the crawl started with is an example.
         """
-        # What was just delivered may have been on its way when this page was asked for.
+        # A page that was on its way when this one was requested may be delivered by now.
         self._tell_delivered()
         can_drop_items = self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
         return can_drop_items and self._deliveries.has_delivered(request, page)
@@ -353,7 +354,7 @@ class DedupMiddleware:
     def _leave_text(
         self, request: Request, response: Response, judged: Judged, policy: CrawlOptions
     ) -> None:
-        """Leave the main text and the name of a page for its callback, if they are wanted."""
+        """Put the main text and the name of a page into its meta if the options ask for them."""
         main = judged.read.main
         if main is None:
             return
@@ -393,8 +394,8 @@ class DedupMiddleware:
     ) -> Response:
         if outcome.fate is Fate.DROPPED:
             await close_browser_page(self._crawler, request)
-            # The engine sends this signal for what passes all middlewares, and much of Scrapy
-            # counts by it.
+            # The engine sends this signal for responses that pass all middlewares, and many
+            # parts of Scrapy count them by it.
             response.request = response.request or request
             received = {
                 "response": response,
@@ -410,7 +411,7 @@ class DedupMiddleware:
 
 
 def _is_told(verdict: Verdict, outcome: Outcome) -> bool:
-    """Return whether the log tells of a page, at the level DEBUG."""
+    """Return whether to log a page at the level DEBUG."""
     return (
         outcome.refused
         or verdict.is_duplicate
@@ -421,8 +422,9 @@ def _is_told(verdict: Verdict, outcome: Outcome) -> bool:
 
 
 async def close_browser_page(crawler: Crawler, request: Request) -> None:
-    """Close the tab that scrapy-playwright keeps open for a callback, unless an errback is there to
-    do it.
+    """Close the tab that scrapy-playwright keeps open for a callback.
+
+    If the request has an errback, closing the tab is left to it.
     """
     page = request.meta.get(BROWSER_PAGE_KEY)
     if page is not None and request.errback is None:

@@ -1,6 +1,4 @@
-"""The options of one page: those of the crawl, with the changes in
-``request.meta["crawldedup"]``.
-"""
+"""The options for one page: those of the crawl, overridden by ``request.meta["crawldedup"]``."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -32,15 +30,15 @@ _CHECKS: Final = {
 
 
 class OverrideError(CrawlDedupError):
-    """Raised for a request whose ``meta["crawldedup"]`` isn't allowed. Its page passes."""
+    """Raised for a request whose ``meta["crawldedup"]`` is invalid. Its page passes unchecked."""
 
     counter = "meta"
 
 
 def options_for(request: Request, options: CrawlOptions) -> CrawlOptions:
-    """Return the options for the page of a request, which its ``meta["crawldedup"]`` may override.
+    """Return the options for the page of a request, with the overrides in its meta applied.
 
-    Raises OverrideError if that value isn't allowed.
+    Raises OverrideError if ``meta["crawldedup"]`` is invalid.
     """
     override = request.meta.get(OVERRIDE_KEY)
     if override is None or isinstance(override, bool):

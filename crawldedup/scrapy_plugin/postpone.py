@@ -1,4 +1,4 @@
-"""``CRAWLDEDUP_POSTPONE``: fetch first what promises new content. Nothing is skipped."""
+"""``CRAWLDEDUP_POSTPONE``: fetch the most promising URLs first. Nothing is skipped."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -17,22 +17,24 @@ from crawldedup.scrapy_plugin.signals import count
 from crawldedup.verdict import Verdict, is_hardly_apart
 
 _PAGES: Final = 20
-"""The last pages of a pattern, which tell what its next one will be."""
+"""The number of last pages of a pattern that predict its next one."""
 
 _LEVELS: Final = 3
-"""By so much the priority of a request is lower whose pattern leads to copies alone."""
+"""How much lower the priority of a request is if its pattern leads only to copies."""
 
 _MOST_PATTERNS: Final = 10_000
 _LEVEL_KEY: Final = "_crawldedup_level"
 
 
 class PostponeMiddleware:
-    """Lets a request wait behind others if the last pages of its pattern of URLs were copies: the
-    more, the longer. Pages that their texts or links alone kept apart count as copies.
+    """Lowers the priority of a request the more of its URL pattern's last pages were copies.
 
-    An endless calendar or a maze of sessions comes last, so a crawl that ends early has found more.
-    Requests wait for long, so what is known when one has its turn decides: it is sent back into the
-    queue then. URLs that nobody checks (`unchecked_urls`) bring nothing new either.
+    Pages that were kept apart by nothing but their texts or links count as copies, and so do URLs
+    that are never checked (`unchecked_urls`). An endless calendar or a maze of sessions comes last,
+    so a crawl that ends early has found more.
+
+    Requests may wait for a long time, so the decision is made when a request's turn comes: it is
+    then sent back to the queue with a lower priority.
     """
 
     def __init__(self, crawler: Crawler, unchecked_urls: Sequence[Pattern] = ()) -> None:
@@ -42,12 +44,12 @@ class PostponeMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build it from Scrapy's settings.
+        """Build the middleware from Scrapy's settings.
 
-        Raises NotConfigured if it is not wanted, or the settings are wrong.
+        Raises NotConfigured if it is switched off, or if the settings are invalid.
         """
         with crawl_options(crawler) as options:
-            # A page that is met later may be deeper, and its links beyond the limit.
+            # A page that is found later may be deeper, so its links may exceed the depth limit.
             if (
                 not options.postpone
                 or is_interactive(crawler)
@@ -59,7 +61,7 @@ class PostponeMiddleware:
         return middleware
 
     def page_judged(self, verdict: Verdict, **_: object) -> None:
-        """Note whether a page of a pattern was a copy, or hardly told from another page."""
+        """Note whether a page of a pattern was a copy, or hardly differed from another page."""
         pattern = pattern_of(verdict.url)
         recent = self._recent.get(pattern, deque(maxlen=_PAGES))
         recent.append(verdict.is_duplicate or is_hardly_apart(verdict))
@@ -67,10 +69,10 @@ class PostponeMiddleware:
 
     def process_request(self, request: Request) -> Request | None:
         """Let a request pass, or send it back with a lower priority."""
-        # Spiders hand the meta of a page on to the next request.
+        # Spiders copy the meta of a page to their next requests.
         level, request.dont_filter = request.meta.pop(_LEVEL_KEY, (0, request.dont_filter))
         recent = self._recent.get(pattern_of(request.url), ())
-        # Of a pattern that is hardly known, half of the pages may be copies.
+        # Until more is known about a pattern, half of its pages are assumed to be copies.
         wanted = round(_LEVELS * (sum(recent) + 1) / (len(recent) + 2)) if recent else 0
         if any(matches(pattern, request.url) for pattern in self._unchecked_urls):
             wanted = _LEVELS

@@ -21,8 +21,9 @@ _MOST_PATTERNS: Final = 10_000
 """The maximum number of URL patterns whose pages are counted."""
 
 _RELOADED: Final = range(4, 7)
-"""Which pages of a pattern are loaded a second time, counted from 1. The first ones are often
-lists.
+"""Which pages of a pattern are loaded a second time, counted from 1.
+
+The first pages are often lists.
 """
 
 
@@ -48,7 +49,7 @@ class Reloads:
             return None
         self._made[host] += 1
         meta = {**request.meta, _RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}
-        # Nobody has asked for it, so nobody is told of its errors.
+        # Nobody requested it, so nobody has to learn about its errors.
         return request.replace(
             meta=meta, dont_filter=True, callback=NO_CALLBACK, errback=lambda _: None
         )
@@ -60,6 +61,6 @@ def is_reload(request: Request) -> bool:
 
 
 def _may_tell(request: Request, read: ReadPage) -> bool:
-    """Return whether a page has anything that may change by itself, and can be loaded again."""
+    """Return whether a page can be loaded again, and has parts that may change with every load."""
     changes = bool(read.numbers) or may_change(read.fingerprint.marks)
     return changes and request.method == "GET" and BROWSER_PAGE_KEY not in request.meta

@@ -1,4 +1,4 @@
-"""Decide which responses are checked, and turn those into pages."""
+"""Decide which responses are checked, and turn them into pages."""
 
 import hashlib
 import mimetypes
@@ -21,23 +21,24 @@ from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.overrides import OVERRIDE_KEY
 from crawldedup.urls import canonical_url
 
-# Flags that Scrapy puts on a response that ended early, or may have: half a page resembles too many
-# others.
+# Flags that Scrapy sets on a response that ended early, or may have ended early. Half a page
+# resembles too many others.
 _NO_LENGTH: Final = "partial"
 _PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
 _WORD: Final = re.compile(r"[a-z.]{1,20}")
 _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 
-# Style sheets, scripts and tables are text/* too, but nothing that a reader would call a page.
+# Style sheets, scripts and tables are text/*, too, but no reader would call them pages.
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
 
 
 def reason_to_skip(
     request: Request, response: Response, unchecked_urls: Sequence[Pattern] = ()
 ) -> str | None:
-    """Return why a response is not checked, or None if it is.
+    """Return why a response is not checked, or None if it is checked.
 
-    The spider's own requests are checked if a complete page of HTML, XHTML or prose answers them.
+    Responses to the spider's own requests are checked if they are complete pages of HTML, XHTML or
+    prose.
     JSON, XML and feeds are data whose records repeat their structure, and a search result that
     changed a little is not a copy that should be dropped.
 
@@ -58,7 +59,7 @@ def _reason_in_request(request: Request, url: str, unchecked_urls: Sequence[Patt
     override = request.meta.get(OVERRIDE_KEY)
     if override is False:
         return "disabled"
-    # robots.txt, media and downloads of components, unless the request asks for the check.
+    # robots.txt, media and downloads by other components, unless the request asks for a check.
     if request.callback is NO_CALLBACK and not override:
         return "no_callback"
     if not override and any(matches(pattern, url, otherwise=True) for pattern in unchecked_urls):
@@ -73,17 +74,17 @@ def _reason_in_response(response: Response) -> str | None:
         return f"http_{response.status}"
     if flags := _PARTIAL_FLAGS.intersection(response.flags):
         tail = _COMMENT.sub(b"", response.body[-2048:]).rstrip().lower()
-        # A page that ends as HTML does is whole, a comment or two behind it included.
+        # A page that ends like HTML is complete, even with a comment or two after the end.
         if flags != {_NO_LENGTH} or not tail.endswith(b"</html>"):
             return "partial"
     if not isinstance(response, HtmlResponse) and not _is_prose(response):
         return "content_type"
-    # Sitemap spiders ask for it themselves, and the same one serves many sites.
+    # Sitemap spiders request robots.txt themselves, and many sites have the same one.
     if urlparse_cached(response).path == "/robots.txt":
         return "robots_txt"
     if not response.body:
         return "empty"
-    # The reader would refuse it too, but only after it was copied to a worker.
+    # The reader would reject it, too, but only after it was copied to a worker.
     return "too_large" if len(response.body) > MAX_BYTES else None
 
 
@@ -102,14 +103,12 @@ def _is_prose(response: Response) -> bool:
 
 def is_start(request: Request) -> bool:
     """Return True for a request that the crawl starts with."""
-    # Spiders hand the meta of a page on to the next request.
+    # Spiders copy the meta of a page to their next requests.
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
 def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
-    """Return True for a request that is made whatever it brings: one that a crawl starts with, or
-    that is asked for.
-    """
+    """Return whether a request is always made: a start request, or one that asks for a check."""
     return (
         request.method != "GET"
         or bool(request.body)
@@ -124,12 +123,12 @@ def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
 def page_of(request: Request, response: Response, policy: CrawlOptions, spider: str = "") -> Page:
     """Return a response as the page to check.
 
-    Of HTML, the server's word on the encoding goes along, and no guess.
+    HTML keeps the encoding that the server declared, but not one that was guessed.
     """
     body: dict[str, Any]
     declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
     encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
-    # Browsers show the source of HTML that is sent as text, but spiders select from it.
+    # Browsers show the source of HTML that is sent as plain text, but spiders extract from it.
     if isinstance(response, HtmlResponse) or is_html(
         text := text_of(response.body, encoding, "replace"),
         parts=not declared.lower().startswith("text/markdown"),
@@ -139,8 +138,8 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
         body = {"text": text}
     identity = None
     if request.method != "GET" or request.body:
-        # One URL answers many POST requests (searches, GraphQL), so other methods and bodies tell
-        # pages apart.
+        # One URL answers many POST requests (searches, GraphQL), so the method and the body are
+        # part of the page's identity.
         identity = (
             f"{request.method} {canonical_url(response.url)} "
             f"{hashlib.sha256(request.body).hexdigest()[:32]}"
@@ -158,16 +157,19 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
 
 
 def scope_key_of(scope: str, url: str, spider: str) -> str:
-    """Return what pages or items share that may be compared.
+    """Return the key of a scope: only pages or items with equal keys are compared.
 
-    A site is looked up only where it is asked for.
+    The site of the URL is looked up only if the scope needs it.
     """
-    return site_of(url) if scope == "site" else spider if scope == "spider" else ""
+    if scope == "site":
+        return site_of(url)
+    return spider if scope == "spider" else ""
 
 
 def pattern_of(url: str) -> str:
-    """Return the pattern of a URL: its host, the plain words in its path, and the names of its
-    parameters, such as ``http://example.com/calendar/*/*?view``.
+    """Return the pattern of a URL, such as ``http://example.com/calendar/*/*?view``.
+
+    It consists of the host, the plain words of the path, and the names of the parameters.
     """
     address, _, query = url.partition("?")
     scheme, _, rest = address.partition("://")

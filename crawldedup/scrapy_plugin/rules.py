@@ -1,6 +1,6 @@
-"""``CRAWLDEDUP_RULES``: skip requests that a rule for URLs calls copies.
+"""``CRAWLDEDUP_RULES``: skip requests that URL rules predict to be copies.
 
-`advice.rules` decides, and says what keeps content from getting lost.
+`advice.rules` makes the decisions, and describes what keeps content from getting lost.
 """
 
 import logging
@@ -27,17 +27,16 @@ from crawldedup.scrapy_plugin.skipped import (
 from crawldedup.verdict import Kind, Verdict
 
 FILE_NAME: Final = "crawldedup.rules"
-"""The file with what was skipped, in the directory of a job that may be paused."""
+"""The file of skipped requests, in the directory of a job that may be paused."""
 
 _POSTPONED_KEY: Final = "_crawldedup_postponed"
 _MOST_POSTPONED: Final = 2
 
 
 class PredictedDuplicateError(IgnoreRequest):
-    """Raised for a request that is not made, because `rules` take it for a copy of the URL
-    `target`.
+    """Raised for a request that is skipped because `rules` predict a copy of the URL `target`.
 
-    The errback of the request receives it. If the rule proves wrong, the request is made after all.
+    The errback of the request receives it. If a rule proves wrong, the request is made after all.
     """
 
     def __init__(self, target: str, rules: tuple[Any, ...]) -> None:
@@ -47,9 +46,12 @@ class PredictedDuplicateError(IgnoreRequest):
 
 
 class RulesMiddleware:
-    """Skips requests that rules call copies of pages that came.
+    """Skips requests that rules predict to be copies of pages that have arrived.
 
-    `job` is the file of a job that may be paused.
+    Args:
+        crawler: The crawler.
+        rules: The URL rules.
+        job: The file for skipped requests if the job may be paused, else None.
     """
 
     def __init__(self, crawler: Crawler, rules: list[Rule], job: Path | None) -> None:
@@ -59,9 +61,9 @@ class RulesMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build it from Scrapy's settings.
+        """Build the middleware from Scrapy's settings.
 
-        Raises NotConfigured if they are wrong, or name no rules.
+        Raises NotConfigured if they are invalid, or name no rules.
         """
         with crawl_options(crawler) as options:
             if options.rules is None or is_interactive(crawler):
@@ -76,8 +78,9 @@ class RulesMiddleware:
         return middleware
 
     def engine_started(self) -> None:
-        """Take over what earlier runs of a job have skipped; ask for what no rule calls a copy any
-        more.
+        """Load the requests that earlier runs of a job skipped.
+
+        Those that no rule predicts to be copies any more are made.
         """
         assert self._job is not None
         for request in read_requests(self._job, self._crawler.spider):
@@ -88,18 +91,18 @@ class RulesMiddleware:
                 self._ask(request)
 
     def spider_closed(self, reason: str) -> None:
-        """Write what was skipped for the next run of a job."""
+        """Save the skipped requests for the next run of a job."""
         assert self._job is not None
         skipped = self._predictor.skipped if reason != "finished" else ()
         requests = [request for request, _ in skipped]
         write_requests(self._job, requests, self._crawler.spider)
 
     def process_request(self, request: Request) -> Request | None:
-        """Let a request pass, or put it off while its target is on its way.
+        """Let a request pass, or postpone it while its target is being fetched.
 
-        Raises PredictedDuplicateError.
+        Raises PredictedDuplicateError to skip it.
         """
-        # Spiders hand the meta of a page on to the next request.
+        # Spiders copy the meta of a page to their next requests.
         times = request.meta.pop(_POSTPONED_KEY, 0)
         aim = (
             None
@@ -125,13 +128,13 @@ class RulesMiddleware:
         return None
 
     def page_judged(self, request: Request, verdict: Verdict, **_: object) -> None:
-        """Learn from a verdict whether the rules hold for its page."""
+        """Learn from a verdict whether the rules were right about its page."""
         aim = self._aim_of(verdict.url, request)
         if aim is None or verdict.kind is Kind.THIN:
             return
         original = self._aim_of(verdict.original or "", request) if verdict.is_duplicate else aim
         if verdict.kind is Kind.REVISIT and aim.rules:
-            original = None  # it was remembered under this URL, which does not tell if it is a copy
+            original = None  # remembered under this URL, which does not show whether it is a copy
         wanted, rule = self._predictor.learn(aim, original)
         if rule is not None:
             count(self._crawler, "rules/withdrawn")
@@ -151,13 +154,13 @@ class RulesMiddleware:
     def _ask(self, request: Request) -> None:
         count(self._crawler, "rules/asked_again")
         assert self._crawler.engine is not None
-        # The filter of seen requests knows it already.
+        # The filter of seen requests knows this one already.
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
     def _aim_of(self, url: str, request: Request) -> Aim | None:
-        """Return the aim of a request.
+        """Return which URL the rules take the page of a request for, or None if no rule applies.
 
-        Another callback, or rule of a CrawlSpider, makes other items of a page.
+        The callback and the rule of a CrawlSpider are part of it, because others yield other items.
         """
         number = request.meta.get("rule")
         callback = (

@@ -1,4 +1,4 @@
-"""Save the items that a crawl drops in a file, so that `crawldedup restore` can bring them back."""
+"""Save the items that a crawl drops to a file, so `crawldedup restore` can bring them back."""
 
 import json
 import logging
@@ -21,9 +21,9 @@ _LINES: Final = ("jsonlines", "jsonl", "jl")  # the formats of feeds that `resto
 
 
 class SetAside:
-    """Sets items aside. An item that can't be set aside must not be dropped.
+    """Writes items to a file that is opened with the first item.
 
-    The file is opened with the first item.
+    An item that can't be set aside must not be dropped.
 
     Args:
         crawler: The crawler.
@@ -45,7 +45,7 @@ class SetAside:
             if self._file is None:
                 self._file = AsideFile(self._path)
             self._file.put(record)
-        # The classes of items and of their values are the user's, and may raise anything.
+        # The classes of items and of their values belong to the user, and may raise anything.
         except Exception as error:
             self._complain(error)
             return False

@@ -1,6 +1,4 @@
-"""The ``CRAWLDEDUP_*`` settings: the options of an index and of a crawl, read once and checked
-strictly.
-"""
+"""Read and check the ``CRAWLDEDUP_*`` settings, which are the options of an index and a crawl."""
 
 import asyncio
 import logging
@@ -32,19 +30,19 @@ _RENAMED: Final = {
     "checked, and delivered. If you do not want to fetch them, use the `deny` of your "
     "LinkExtractor."
 }
-# Why a crawl does not start: several components may refuse the same settings, or to start at all.
+# Why a crawl does not start. Several components may reject the same settings, or fail to start.
 _reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
 
 
 def read_settings(settings: BaseSettings) -> CrawlOptions:
-    """Read Scrapy's settings.
+    """Read the options from Scrapy's settings.
 
-    Raises ConfigurationError, which names the setting and what it allows.
+    Raises ConfigurationError, which names the setting and its allowed values.
     """
     declared = crawl_settings()
     for name in settings:
         if isinstance(name, str) and name.startswith(PREFIX) and name not in declared:
-            # A setting that nothing reads would be thought to work.
+            # If unknown settings were ignored, users would think that they work.
             if name in _RENAMED:
                 raise ConfigurationError(f"{name} {_RENAMED[name]}")
             raise ConfigurationError(
@@ -79,10 +77,10 @@ def crawl_settings() -> dict[str, Option]:
 
 
 def default_workers(extractor: str) -> int:
-    """Return one process less than there are cores, at most 4.
+    """Return the default number of worker processes: one fewer than there are cores, at most 4.
 
-    For extractors that keep up with Scrapy, return one. With two, pages are read in another order
-    than they come, and more of them before the crawl has learned what changes on a site.
+    It is one for extractors that keep up with Scrapy. Two would read pages in a different order
+    than they arrive, and read more of them before the crawl has learned what changes on a site.
     """
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -94,7 +92,7 @@ def _value(settings: BaseSettings, name: str, declared: Option) -> Any:
     value = settings.get(name)
     if value is None:
         return None
-    # Scrapy's command line gives texts, and settings.py may say 1 for True.
+    # Scrapy's command line passes strings, and settings.py may use 1 for True.
     if isinstance(value, str) or (declared.kind is bool and isinstance(value, int)):
         value = declared.from_text(str(value))
     return declared.check(name, value)
@@ -103,18 +101,17 @@ def _value(settings: BaseSettings, name: str, declared: Option) -> Any:
 def _default_store(settings: BaseSettings) -> str:
     if redis_url := settings.get("REDIS_URL"):
         return check_store_url("REDIS_URL", redis_url)
-    # Not by Scrapy's job_dir, which makes the directory: interactive commands leave no trace.
+    # Scrapy's job_dir would create the directory, but interactive commands must leave no trace.
     directory = settings.get("JOBDIR")
     return f"sqlite:///{quote(directory)}/crawldedup.sqlite" if directory else "memory://"
 
 
 def is_interactive(crawler: Crawler) -> bool:
-    """Return True in `scrapy shell`, `fetch`, `view`, `parse`, `check` and `bench`, once the engine
-    is being built.
+    """Return whether `scrapy shell`, `fetch`, `view`, `parse`, `check` or `bench` is running.
 
-    Scrapy doesn't say which command is running, and removes its name from ``sys.argv``. But the
-    shell builds the engine before there is a spider, and the other commands put a `start` of their
-    own into the spider's class.
+    This works from the moment when the engine is built. Scrapy doesn't say which command is
+    running, and removes its name from ``sys.argv``. But the shell builds the engine before there is
+    a spider, and the other commands set their own `start` on the spider's class.
     """
     spider = crawler.spider
     return spider is None or str(getattr(spider.start, "__module__", "")).startswith(
@@ -124,15 +121,15 @@ def is_interactive(crawler: Crawler) -> bool:
 
 @contextmanager
 def crawl_options(crawler: Crawler) -> Iterator[CrawlOptions]:
-    """Make a component from the options of its crawl.
+    """Yield the options of a crawl to the code that makes a component from them.
 
     Raises NotConfigured if crawldedup is disabled, or can't start.
 
-    What is wrong ends the crawl with the error's message alone. The error itself would come under a
-    traceback, which Scrapy writes for whatever is raised at a crawl's start, by an add-on, too.
+    An error ends the crawl with nothing but the error's message. If the error itself were raised,
+    Scrapy would print a traceback, as it does for every error at the start of a crawl.
     """
     try:
-        # A plugin that is switched off does not check its other settings.
+        # If the plugin is switched off, its other settings are not checked.
         name = f"{PREFIX}ENABLED"
         if _value(crawler.settings, name, crawl_settings()[name]) is False:
             raise NotConfigured
@@ -148,11 +145,10 @@ def crawl_options(crawler: Crawler) -> Iterator[CrawlOptions]:
 
 
 def end_unstarted(crawler: Crawler, message: str) -> None:
-    """Log the reason once, and close the spider before its first request, because Scrapy can't do
-    that before the engine has started.
+    """Log once why a crawl can't start, and close the spider before its first request.
 
-    The process of `scrapy crawl` ends with the exit status 1. In `scrapy shell`, which opens its
-    spider later, there's only the message.
+    Scrapy can't close a spider before the engine has started. The process of `scrapy crawl` ends
+    with exit status 1. `scrapy shell` opens its spider later, so it only shows the message.
     """
 
     async def engine_started() -> None:
@@ -162,10 +158,10 @@ def end_unstarted(crawler: Crawler, message: str) -> None:
         assert crawler.engine is not None
         if crawler.engine.spider is not None:
             await crawler.engine.close_spider_async(reason=CLOSE_REASON)
-            # Other components start at the same signal, and may use the spider when they go on.
+            # Other components start on the same signal, and may still need the spider.
             for _ in range(100 if is_asyncio_available() else 0):
                 await asyncio.sleep(0.001)
-            # To Scrapy a crawler that is left without a spider is one that could not start.
+            # To Scrapy, a crawler without a spider is one that could not start.
             crawler.spider = None
 
     reasons = _reasons.setdefault(crawler, [])

@@ -1,4 +1,4 @@
-"""Describe in words what keeps the siblings of a crawl apart, for its journal."""
+"""Describe what keeps sibling pages of a crawl apart, for its journal."""
 
 from typing import Final
 
@@ -15,20 +15,20 @@ _LONGEST_REASON: Final = 300
 
 
 class SiblingReasons:
-    """Remembers what the last pages of a crawl show.
+    """Remembers the marks of the last pages of a crawl.
 
-    An index only has hashes, so a reason names the marks of two pages only if this crawler has met
-    both.
+    An index only has hashes, so a reason can name the marks of two pages only if this crawler has
+    seen both.
     """
 
     def __init__(self) -> None:
-        # By hashes of the URLs. What was needed last comes last.
+        # Keyed by hashes of the URLs; the most recently used come last.
         self._shown: dict[int, ShownMarks] = {}
 
     def add(self, judged: Judged) -> str | None:
-        """Note what a page shows, and return in words what keeps it apart from its sibling.
+        """Note the marks of a page, and return what keeps it apart from its sibling, in words.
 
-        The words are safe to show. None for a page that has no sibling.
+        The words are safe to show. The result is None if the page has no sibling.
         """
         verdict, marks = judged.verdict, judged.read.marks
         mark = mark_of_sibling(verdict)
@@ -36,7 +36,7 @@ class SiblingReasons:
         if mark is not None:
             sibling = self._shown_by(verdict.rejected or "")
             reason = reason_of(Conflict[mark.upper()], sibling, marks or ShownMarks())
-        # No page is told apart from a copy.
+        # Nothing keeps a page apart from its copy.
         if marks is not None and (not verdict.is_duplicate or verdict.replaces):
             put_last(self._shown, hash(verdict.url), marks, _MOST_PAGES)
         return None if reason is None else printable(reason, _LONGEST_REASON)

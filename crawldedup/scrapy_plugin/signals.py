@@ -1,6 +1,6 @@
-"""Signals for spiders and extensions, whose handlers can be coroutines that the page waits for.
+"""Signals for spiders and extensions, and helpers for log lines and stats.
 
-Also log lines and stats.
+A handler may be a coroutine; the page waits for it.
 """
 
 import logging
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 from weakref import WeakKeyDictionary
 
-# What Scrapy's signal manager is made of.
+# The library that Scrapy's signal manager is built on.
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy.crawler import Crawler
 
@@ -17,14 +17,16 @@ from crawldedup.text import printable
 logger = logging.getLogger("crawldedup")
 
 page_judged = object()
-"""Sent for every judged page, with `request`, `response`, `verdict`, `spider` and `dropped`, which
-says that the page doesn't pass.
+"""Sent for every judged page, with `request`, `response`, `verdict`, `spider` and `dropped`.
+
+`dropped` is True if the page doesn't pass.
 """
 page_deduplicated = object()
 """Sent right after `page_judged`, for near and exact duplicates only, with the same arguments."""
 wall_suspected = object()
-"""Sent once for an original of many of the last `window` pages, with `original` (its URL), `share`
-and `spider`.
+"""Sent once for a page that many of the last `window` pages are copies of: a suspected wall.
+
+It comes with `original` (the URL of that page), `share`, `window` and `spider`.
 """
 
 
@@ -34,7 +36,7 @@ _listeners: Final[WeakKeyDictionary[Crawler, list[tuple[object, _Listener]]]] = 
 
 
 def listen(crawler: Crawler, signal: object, listener: _Listener) -> None:
-    """Call a part of this plugin with the arguments of each signal of a kind.
+    """Call a listener that is part of this plugin each time a signal is sent.
 
     It's called directly, because a call through Scrapy's signal manager takes far longer.
     """
@@ -50,7 +52,7 @@ async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
         if wanted is signal:
             try:
                 listener(**arguments)
-            # As Scrapy does with the handlers of others.
+            # This is what Scrapy does with other signal handlers.
             except Exception as error:
                 say(crawler, logging.ERROR, "a signal handler failed", error)
     if next(liveReceivers(getAllReceivers(crawler.signals.sender, signal)), None) is not None:
@@ -58,8 +60,8 @@ async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
 
 
 def count(crawler: Crawler, name: str) -> None:
-    """Add to Scrapy's stats."""
-    assert crawler.stats is not None  # crawlers have theirs before any component is built
+    """Add one to a counter in Scrapy's stats."""
+    assert crawler.stats is not None  # a crawler has stats before any component is built
     crawler.stats.inc_value(f"crawldedup/{name}")
 
 

@@ -1,5 +1,6 @@
-"""Keep the requests that were skipped over the pause of a job, and name them in the journal.
-Scrapy's own queues are pickled, too.
+"""Save skipped requests while a job is paused, and write them to the journal.
+
+They are pickled, like Scrapy's own queues.
 """
 
 import pickle
@@ -17,29 +18,29 @@ from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 
 
 def file_of_job(crawler: Crawler, name: str) -> Path | None:
-    """Return a file in the directory of a job that may be paused; None for any other crawl."""
+    """Return the path of a file in the job directory, or None if the crawl has none."""
     directory = job_dir(crawler.settings)
     return Path(directory, name) if directory else None
 
 
 def write_to_journal(crawler: Crawler, record: dict[str, Any]) -> None:
-    """Write a record into the journal of a crawl, if it has one."""
+    """Write a record to the journal of a crawl, if there is one."""
     dedup = crawler.get_downloader_middleware(DedupMiddleware)
     if dedup is not None:
         dedup.journal.put(record)
 
 
 def read_requests(path: Path, spider: Spider | None) -> Iterator[Request]:
-    """Yield the requests that an earlier run of a job has skipped."""
+    """Yield the requests that an earlier run of a job skipped."""
     for plain in pickle.loads(path.read_bytes()) if path.exists() else ():
         yield request_from_dict(pickle.loads(plain), spider=spider)
 
 
 def write_requests(path: Path, requests: Iterable[Request], spider: Spider | None) -> None:
-    """Write skipped requests for the next run of a job."""
+    """Save skipped requests for the next run of a job."""
     plain = []
     for request in requests:
-        # Its callback or its meta cannot be written, and Scrapy would not keep it either.
+        # Its callback or meta can't be serialized, and Scrapy couldn't save it either.
         with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):
             plain.append(pickle.dumps(request.to_dict(spider=spider)))
     path.write_bytes(pickle.dumps(plain))

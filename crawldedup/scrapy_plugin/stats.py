@@ -21,11 +21,11 @@ from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind, Verdict, mark_of_sibling
 
-NOVELTY_PAGES: Final = 200  # So many of the last pages tell how much new a crawl still finds.
-# So many pages, and this share of those to check, are too many to pass unchecked.
+NOVELTY_PAGES: Final = 200  # The number of last pages that show how much new content there is.
+# If this many pages, and this share of those to check, pass unchecked, the log complains.
 LEAST_UNCHECKED: Final = 10
 SHARE_UNCHECKED: Final = 0.05
-# After the log said that the store is down, it says so again no sooner.
+# The time in seconds before the log says again that the store is down.
 SILENT_SECONDS: Final = 60.0
 
 _DUPLICATES: Final = {
@@ -35,32 +35,30 @@ _DUPLICATES: Final = {
 
 
 class CrawlStats:
-    """Counts pages, or items, into Scrapy's stats, and keeps its own counts for the log.
+    """Counts pages or items in Scrapy's stats, and keeps its own counts for the log.
 
-    ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that
-    came by. A crawl without its index for a while is worth more than one that stops: each kind of
-    failure is explained once. But after a fatal error nothing would be checked.
+    ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` add up to the responses that came
+    in. Each kind of failure is explained once, and the crawl continues, because a crawl without its
+    index for a while is better than none. A fatal error ends it, because nothing would be checked.
     """
 
     def __init__(self, crawler: Crawler, options: CrawlOptions, noun: str = "page") -> None:
-        assert crawler.stats is not None  # crawlers have theirs before any component is built
+        assert crawler.stats is not None  # a crawler has stats before any component is built
         self._crawler = crawler
         self._options = options
         self._noun = noun
         self._stats = crawler.stats
         self._prefix = "crawldedup/" if noun == "page" else f"crawldedup/{noun}/"
         self._counts: Counter[str] = Counter()
-        self._fates: Counter[str] = Counter()  # for the summary alone
+        self._fates: Counter[str] = Counter()  # only for the summary
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
         self._explained: set[str] = set()
         self._outage_was_said = False
-        self._closing: object = None  # The event loop alone would let go of what closes the spider.
+        self._closing: object = None  # Keeps the closing task alive: the event loop doesn't.
         self._silent_until = float("-inf")
 
     def begin(self, known: int | None) -> None:
-        """Log the options of a crawl, without the password of its store, and how much the index
-        knows.
-        """
+        """Log the options of a crawl and the size of its index, without the store's password."""
         options, is_page = self._options, self._noun == "page"
         number = f"an unknown number of {self._noun}s"
         if known is not None:
@@ -86,16 +84,13 @@ class CrawlStats:
         say(self._crawler, logging.INFO, f"checks {self._noun}s: {', '.join(parts)}")
 
     def ends_at_start(self, error: Exception) -> bool:
-        """Explain why the store cannot be opened.
-
-        Return True if the crawl must not go on: it ends.
-        """
+        """Log why the store cannot be opened; return whether the crawl must end."""
         if (reason := self._reason_to_end(error)) is not None:
             end_unstarted(self._crawler, reason)
         return reason is not None
 
     def end(self) -> None:
-        """Log the summary, and a warning for each thing that looks wrong with the crawl."""
+        """Log the summary, and a warning for everything that looks wrong with the crawl."""
         logger.info("%s", self.summary(), extra={"spider": self._crawler.spider})
         for complaint in self.complaints():
             say(self._crawler, logging.WARNING, complaint)
@@ -103,7 +98,7 @@ class CrawlStats:
     def checked(
         self, judged: Judged, outcome: Outcome, *, size: int = 0, is_start: bool = False
     ) -> None:
-        """Count a checked page of `size` bytes, what became of it, and its seconds."""
+        """Count a checked page of `size` bytes, its outcome, and the seconds it took."""
         self._end_outage()
         self._count_verdict(judged, outcome, size)
         self._count_news(judged.verdict)
@@ -113,7 +108,7 @@ class CrawlStats:
 
     def _end_outage(self) -> None:
         if self._outage_was_said:
-            message = f"the store answers again, {self._noun}s are checked"
+            message = f"the store answers again, so {self._noun}s are checked"
             say(self._crawler, logging.WARNING, message)
             self._outage_was_said = False
 
@@ -140,7 +135,7 @@ class CrawlStats:
             self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
 
     def _count_news(self, verdict: Verdict) -> None:
-        """Note how much of what the crawl finds is new. Revisits say nothing about that."""
+        """Note whether a page was new. Revisits say nothing about how much new content there is."""
         if verdict.kind is not Kind.REVISIT:
             self._novelty.append(verdict.kind is Kind.NEW)
             self._stats.set_value(
@@ -148,7 +143,7 @@ class CrawlStats:
             )
 
     def _count_fate(self, verdict: Verdict, outcome: Outcome, *, is_start: bool) -> None:
-        """Note what became of a page, for the summary and the complaints."""
+        """Note the outcome of a page for the summary and the complaints."""
         if outcome.fate in (Fate.DROPPED, Fate.ITEMS_DROPPED):
             what = "unchanged" if outcome.unchanged else "partial"
             if verdict.is_duplicate:
@@ -185,12 +180,13 @@ class CrawlStats:
             self._stats.max_value(f"{stat}_max", round(seconds, 6))
 
     def failed(self, name: str, error: Exception) -> tuple[str, str]:
-        """Count and explain a page that passes unchecked; return "skipped" or "error", and the
-        reason or kind.
+        """Count and explain a page that passes unchecked.
+
+        Return "skipped" and the reason, or "error" and the kind.
         """
         if isinstance(error, PageError):
             message = f"cannot read {name}: {error}"
-            # An extractor with a mistake in it fails for every page, and then no page is checked.
+            # An extractor with a bug fails for every page, so no page would be checked.
             if error.reason == "broken":
                 self.explain("broken", f"{message}; {self._noun}s like this pass", logging.WARNING)
             say(self._crawler, logging.DEBUG, message)
@@ -201,8 +197,8 @@ class CrawlStats:
             if reason is not None and self._closing is None:
                 say(self._crawler, logging.ERROR, reason)
                 assert self._crawler.engine is not None
-                # In the background: to wait would be to wait for a page. A person who looks at
-                # pages goes on.
+                # In the background, because closing waits for this page. An interactive command
+                # continues.
                 self._closing = is_interactive(self._crawler) or asyncio.ensure_future(
                     self._crawler.engine.close_spider_async(reason=CLOSE_REASON)
                 )
@@ -226,12 +222,12 @@ class CrawlStats:
         """Explain a failure once, and return why the crawl must end, if it must."""
         if isinstance(error, CrawlDedupError) and error.is_fatal:
             return str(error)
-        # Where it closes the spider, that is said, and nothing passes.
+        # A message about closing the spider says so, and no page passes.
         ends = self._options.on_error == "fail"
         sentence = f"{str(error).rstrip('.!? ')}."
         if isinstance(error, StoreError):
-            # A full store still answers for what it knows: page by page it would be down and up
-            # again.
+            # A full store still answers for pages that it knows, so it would seem to go down and
+            # come back with every page.
             if not (ends or self._outage_was_said) and time.monotonic() >= self._silent_until:
                 self._outage_was_said, self._silent_until = True, time.monotonic() + SILENT_SECONDS
                 message = f"{sentence} {self._noun.title()}s pass unchecked until the store answers"
@@ -244,7 +240,7 @@ class CrawlStats:
         return f"{sentence} CRAWLDEDUP_ON_ERROR is 'fail'." if ends else None
 
     def complaints(self) -> list[str]:
-        """Return a sentence for each thing that has cost the crawl pages, or its decisions."""
+        """Return a sentence for everything that cost the crawl pages or verdicts."""
         complaints = []
         counts, starts = self._counts, self._fates["starts"]
         unwanted = (
@@ -263,7 +259,7 @@ class CrawlStats:
                 "misspelled?"
             )
         errors = self._counts_of("error")
-        errors.pop("mark", None)  # such an item was checked
+        errors.pop("mark", None)  # these items were checked
         unchecked = sum(errors.values())
         came = counts["checked"] + unchecked
         if unchecked >= LEAST_UNCHECKED and unchecked >= SHARE_UNCHECKED * came:
@@ -272,7 +268,7 @@ class CrawlStats:
         return complaints
 
     def summary(self) -> str:
-        """Return what became of the pages, in some lines."""
+        """Return a few lines about what happened to the pages."""
         counts = self._counts
         news = [
             f"{counts[of]} {of}" for of in ("changed", "unchanged") if counts[of]
@@ -312,16 +308,16 @@ class CrawlStats:
         return "\n".join([*lines, *self._skipped_requests()])
 
     def _skipped_requests(self) -> list[str]:
-        """Return how many requests were not made, and why, in lines."""
+        """Return lines with the numbers of skipped requests, and why they were skipped."""
         reasons = {
-            "rules": "CRAWLDEDUP_RULES calls their pages copies",
+            "rules": "CRAWLDEDUP_RULES predicts copies",
             "budget": "the last pages of their patterns brought nothing new (CRAWLDEDUP_BUDGET)",
         }
         lines = []
         for name, reason in reasons.items():
             skipped = self._stats.get_value(f"crawldedup/{name}/skipped", 0)
             if skipped and self._noun == "page":
-                lines.append(f"  {pluralize(skipped, 'request')} not made, because {reason}")
+                lines.append(f"  {pluralize(skipped, 'request')} not made because {reason}")
         return lines
 
     def _dropped(self, what: str) -> list[str]:

@@ -1,6 +1,4 @@
-"""Warn about hosts in CRAWLDEDUP_IGNORE_MARKS that a crawl has never met, because they may be
-misspelled.
-"""
+"""Warn about hosts in CRAWLDEDUP_IGNORE_MARKS without a page, because they may be misspelled."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,13 +10,13 @@ from crawldedup.text import printable
 
 _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
 _MOST_MET: Final = 100
-"""The number of hosts that are remembered, to suggest one of them."""
+"""The number of hosts that are remembered, so one of them can be suggested."""
 
 _MOST_NAMED: Final = 20
 
 
 class UnmetHosts:
-    """Knows for which hosts marks are ignored, and from which of them no page came.
+    """Keeps track of hosts with ignored marks that no page came from.
 
     Args:
         ignored: The setting: kinds of marks by host.
@@ -40,7 +38,7 @@ class UnmetHosts:
             self._unmet = {name: self._unmet[name] for name in self._unmet if name != host}
 
     def complaints(self) -> Sequence[str]:
-        """Return a sentence for each host that no page came from, if there were pages at all."""
+        """Return a sentence for each such host, or nothing if there were no pages at all."""
         if not self._met:
             return []
         met = [printable(host) for host in self._met]

@@ -1,8 +1,8 @@
-"""Check a wall before its site is closed: ask again for earlier pages of the site.
+"""Before a site is closed because of a wall, request earlier pages of the site again.
 
-Whoever links to one page at seventy addresses, or owns seventy copies on a host that many share,
-makes a site look as if it answered with a wall. Only a wall stands in place of pages that had a
-content of their own as well.
+Anyone who links to one page at seventy addresses, or owns seventy copies on a shared host, can make
+a site look as if it answered with a wall. But only a real wall also replaces pages that had their
+own content before.
 """
 
 import logging
@@ -24,19 +24,19 @@ from crawldedup.scrapy_plugin.signals import say
 _SITE_KEY: Final = "_crawldedup_wall"
 _FIRST_OF_ALL: Final = 1 << 30
 _MOST_SITES: Final = 100
-_FIRST: Final = 2  # pages of a site, which are seldom those of others
+_FIRST: Final = 2  # pages of a site, which seldom belong to other users
 _LAST: Final = 2
 
 
 @dataclass(slots=True)
 class WallCheck:
-    """Earlier pages of a site that are asked for again.
+    """A check in progress: earlier pages of a site that were requested again.
 
     Attributes:
         wall: The fingerprint of a page of the wall.
-        waiting: How many answers are still to come.
-        walls: How many read like the wall.
-        contents: How many read otherwise.
+        waiting: The number of responses that are still to come.
+        walls: The number of responses that read like the wall.
+        contents: The number of other responses.
     """
 
     wall: Fingerprint
@@ -46,11 +46,11 @@ class WallCheck:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the wall stands in place of the earlier pages."""
+        """Whether the wall has replaced the earlier pages."""
         return self.walls > 0 and self.contents == 0
 
     def add(self, answer: Fingerprint) -> None:
-        """Count an answer."""
+        """Count a response."""
         if are_alike(self.wall, answer):
             self.walls += 1
         else:
@@ -58,7 +58,7 @@ class WallCheck:
 
 
 class WallGuard:
-    """Decides which sites are asked for nothing more.
+    """Decides which sites are not crawled any further.
 
     Attributes:
         closed: These sites.
@@ -75,21 +75,21 @@ class WallGuard:
         self._contents.add(request, url)
 
     def check_of(self, request: Request) -> WallCheck | None:
-        """Return the check that a request was made for, if it was."""
+        """Return the check that a request belongs to, if any."""
         return self._checks.get(request.meta.get(_SITE_KEY, ""))
 
     def suspect(self, site: str, original: str, wall: Fingerprint, *, is_one_path: bool) -> str:
-        """Ask again for earlier pages of a site, if there are any, before it is closed.
+        """Request earlier pages of a site again, if there are any, before the site is closed.
 
         Args:
             site: The site that seems to answer with a wall.
             original: The URL of the page that the others read like.
             wall: The fingerprint of one of them.
-            is_one_path: Whether their URLs differ in their queries alone. Anybody can link to one
-                page by so many queries, before any other page of its site is known.
+            is_one_path: Whether their URLs differ only in their queries. Anybody can link to one
+                page with many queries before any other page of its site is known.
 
-        Returns:
-            What the crawl does, in words.
+            rns:
+            What the crawl does now, as part of a sentence.
         """
         if site in self.closed or site in self._checks:
             return "goes on"
@@ -106,8 +106,8 @@ class WallGuard:
 
     def _ask_again(self, page: Request, site: str) -> None:
         meta = {**page.meta, _SITE_KEY: site, "dont_cache": True, "dont_retry": True}
-        # Nobody else has asked for it. The end of a check is learned from the errback alone: even
-        # of an answer that came, since no spider is to see it.
+        # Nobody else requested it. The errback is what ends a check, even if a response came,
+        # because no spider may see that response.
         again = page.replace(
             meta=meta,
             dont_filter=True,
@@ -119,13 +119,13 @@ class WallGuard:
         self._crawler.engine.crawl(again)
 
     def _end_one(self, site: str) -> None:
-        """Close a site once all of its earlier pages turn out to be gone."""
+        """Note that a request ended; after the last one, close the site if its pages are gone."""
         check = self._checks[site]
         check.waiting -= 1
         if check.waiting:
             return
         del self._checks[site]
-        message = f"Earlier pages of {site} can still be had: the crawl goes on with it."
+        message = f"Earlier pages of {site} are still available: the crawl goes on with it."
         if check.is_confirmed:
             self.closed.add(site)
             message = f"Earlier pages of {site} are gone: the crawl asks for no more of it."
@@ -133,7 +133,7 @@ class WallGuard:
 
 
 class Contents:
-    """Requests for pages with a content of their own: the first and the last ones of each site."""
+    """Requests for pages with their own content: the first and the last ones of each site."""
 
     def __init__(self) -> None:
         self._first: dict[str, list[Request]] = {}
@@ -149,6 +149,6 @@ class Contents:
         put_last(self._last, site, last, _MOST_SITES)
 
     def at(self, site: str, without: str) -> Sequence[Request]:
-        """Return requests for pages of a site, except for that of the original of a wall."""
+        """Return requests for pages of a site, except for the original of a wall."""
         requests = [*self._first.get(site, ()), *self._last.get(site, ())]
         return [request for request in requests if request.url != without]

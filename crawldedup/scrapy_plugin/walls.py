@@ -1,6 +1,6 @@
-"""Watch for walls: sites that answer with one page, such as a login form, in place of many.
+"""Watch for walls: sites that answer many requests with one page, such as a login form.
 
-`crawling.walls` suspects them, and `wall_checks` asks again for earlier pages before a site is
+`crawling.walls` suspects them, and `wall_checks` requests earlier pages again before a site is
 closed.
 """
 
@@ -24,13 +24,13 @@ from crawldedup.verdict import Kind, is_hardly_apart
 
 
 class WallWatch:
-    """Says once of each wall what is suspected, and ends the crawl of sites that are walls.
+    """Logs each suspected wall once, and stops crawling sites that answer with one.
 
     Args:
         crawler: The crawler.
-        action: What happens at a wall: the option `wall`.
-        stats: Where walls are counted.
-        journal: Where walls are recorded.
+        action: What happens at a wall (the option `wall`).
+        stats: The stats that count walls.
+        journal: The journal that records them.
     """
 
     def __init__(
@@ -45,22 +45,22 @@ class WallWatch:
 
     @property
     def are_all_that_is_left(self) -> bool:
-        """Whether each site that was met is closed, and there is one."""
+        """Whether the crawl has seen sites, and all of them are closed."""
         closed = self._guard.closed
         return bool(closed) and closed >= self._walls.sites.keys()
 
     def let_pass(self, request: Request) -> None:
-        """Let a request pass. Raises IgnoreRequest for one to a site that answers with a wall."""
+        """Let a request pass. Raises IgnoreRequest if its site answers with a wall."""
         if self._guard.closed and site_of(request.url) in self._guard.closed:
             self._stats.count("walls/ignored")
             raise IgnoreRequest("its site answers with a wall, and CRAWLDEDUP_WALL is 'close'")
 
     def check_of(self, request: Request) -> WallCheck | None:
-        """Return the check of a wall that a request was made for, if it was."""
+        """Return the check that a request was made for, or None for other requests."""
         return self._guard.check_of(request)
 
     async def look_at(self, request: Request, judged: Judged) -> None:
-        """Say once of each wall what is suspected, and with "close" see whether to go on."""
+        """Log each suspected wall once and, with "close", check whether to close its site."""
         verdict = judged.verdict
         if self._action == "ignore":
             return
@@ -75,7 +75,7 @@ class WallWatch:
         self._stats.count("walls/suspected")
         original, share, window, is_one_path = suspicion
         consequence = "goes on"
-        # Pages that are kept may be contents: nothing is lost for a suspicion.
+        # Pages that were kept may be real content, and a suspicion must not lose them.
         if self._action == "close" and (verdict.is_duplicate or verdict.kind is Kind.REVISIT):
             consequence = self._guard.suspect(
                 site_of(verdict.url), original, read.fingerprint, is_one_path=is_one_path

@@ -1,5 +1,6 @@
-"""The flip model and the decision: how likely is each bit to differ between two pages, and are the
-pages similar enough?
+"""The flip model and the decision.
+
+How likely is each bit to differ between two pages, and are the pages similar enough?
 
 Let w_j ~ N(0, 1) be the normalized weight of bit j on page A. Bit j of a page B whose cosine
 similarity to A is rho differs with probability
@@ -52,7 +53,7 @@ Doubles = NDArray[np.float64]
 
 #: Higher similarities count as this one: at 1, the model would allow no flip at all.
 MAX_SIMILARITY: Final = 0.9995
-#: The most records that are compared with one page.
+#: The maximum number of records that are compared with one page.
 MAX_CANDIDATES: Final = 128
 #: The highest cost of a bit: it must fit in a byte.
 MAX_COST: Final = 255
@@ -63,19 +64,19 @@ SCALED_LIMIT: Final = 254
 KEY_DEVIATIONS: Final = 6.0
 #: The lowest similarity at which a page that was not accepted is still reported.
 LEAST_TOLD: Final = 0.6
-#: The similarity from which on a page is a copy of one at the same address, if it is certain that
-#: their addresses differ in a view alone.
+#: The least similarity of copies at the same address, if it is certain that their addresses only
+#: differ in a view.
 VIEW_SIMILARITY: Final = 0.5
 
 # Fitted to the default search features of pairs of installation guides; see `search_similarity`.
 _SEARCH_SHARE: Final = 0.5
 _HALF_OF_IT_AT: Final = 0.04
-# How exactly `estimate_similarity` finds the most likely similarity.
+# The precision with which `estimate_similarity` finds the most likely similarity.
 _ESTIMATE_TOLERANCE: Final = 5e-5
 _STEPS: Final = 256  # grid points per unit of x = |w| u
 _MAX_X: Final = 37  # Phi(-37) is about the smallest that a double can hold
 _KEY_SCALE: Final = 8  # costs of a prefilter are in eighths
-# How `crowd_rule` looks for the similarity r of the module's docstring.
+# The steps in which `crowd_rule` searches for the similarity r of the module's docstring.
 _DEVIATIONS: Final = 2.0
 _LOWEST: Final = 0.01
 _TOLERANCE: Final = 1e-4
@@ -267,7 +268,7 @@ class Crowd:
     def bar(self, costs: Sequence[int]) -> Bar:
         """Count the crowd among pages with these costs, and return the bar that it sets."""
         nearest = min(costs, default=0)
-        # Whole numbers, so that the scripts in Redis come to the same result.
+        # Whole numbers, so the scripts in Redis come to the same result.
         size = sum([cost * self.limits[0] <= nearest * self.reach for cost in costs])
         place = min(max(size, 1), len(self.limits)) - 1
         return Bar(self.limits[place], self.thresholds[place] or None, size)
@@ -282,8 +283,8 @@ class Crowd:
 class WeightedThreshold:
     """Accepts a signature if the costs of its differing bits add up to at most `limit`."""
 
-    #: The cost of each bit, one byte per bit. They are whole numbers, so that every store comes to
-    #: the same decision, whatever its language.
+    #: The cost of each bit, one byte per bit. They are whole numbers, so every store comes to the
+    #: same decision, whatever its language.
     costs: bytes
     #: The highest sum of costs that is accepted by a page alone.
     limit: int
@@ -378,7 +379,7 @@ def likelihood_prefilters(weights: Floats, slopes: Floats, stored: Doubles) -> l
 
     The cost of a bit is minus the log odds of its flip, in eighths. The limit is `KEY_DEVIATIONS`
     standard deviations above the mean cost of a near duplicate, in the table where this is highest,
-    so that next to no near duplicate is lost. Of the keys that are met by chance, 7 in 100 pass.
+    so almost no near duplicates are lost. Of the keys that match by chance, 7 in 100 pass.
 
     Args:
         weights: The search weights of the pages, shape (pages, 64).
@@ -400,11 +401,11 @@ def likelihood_prefilters(weights: Floats, slopes: Floats, stored: Doubles) -> l
 class _KeyMoments(NamedTuple):
     """The cost of a key bit; row i belongs to x = i / 256."""
 
-    #: What a flip of the bit costs.
+    #: The cost of a flip of the bit.
     cost: NDArray[np.uint8]
-    #: The mean of what the bit costs among near duplicates.
+    #: The mean cost of the bit among near duplicates.
     mean: Doubles
-    #: The variance of what the bit costs among near duplicates.
+    #: The variance of the cost of the bit among near duplicates.
     variance: Doubles
 
 

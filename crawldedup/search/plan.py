@@ -34,16 +34,16 @@ MAX_PREFIX_BITS: Final = STORED_BITS
 #: with at most 192, 224 or 256 ranges takes 1.26, 1.30 or 1.34 times as long on the server as one
 #: with 64 ranges of twice the width (measured in turns).
 PROBE_BUDGET: Final = 224
-#: The most keys that are read for one page, best ranges first. If they belong to more than
+#: The maximum number of keys read for one page, best ranges first. If they belong to more than
 #: MAX_CANDIDATES pages of one template, the pages with the most likely keys are compared.
 MAX_KEYS: Final = 512
 #: How many times as many keys are read, and records compared, under a hot prefix, where texts share
-#: a template. Pages with marks need no more than others there: what has the same name, address or
-#: text is found by its exact keys.
+#: a template. Pages with marks don't need more than usual there, because pages with the same name,
+#: address or text are found by exact keys.
 HOT_EFFORT: Final = 4
-# So few probes are enough for most pages of an index of 100,000, in a fifth of the time.
+# This few probes are enough for most pages in an index of 100,000, and take a fifth of the time.
 _FEW_PROBES: Final = 24
-# The arrays of more pages do not fit in the processor's cache.
+# The arrays of more pages don't fit into the processor's cache.
 _PAGES_A_PASS: Final = 16
 
 
@@ -148,7 +148,7 @@ class PlanLimits(NamedTuple):
     prefix: int
     #: The predicted recall at which a plan ends.
     recall: float
-    #: The most probes of a plan, without the one for the page's own key.
+    #: The maximum number of probes in a plan, without the one for the page's own key.
     budget: int
 
 
@@ -169,7 +169,7 @@ def volatile_plans(
     rows = grid_rows(absolute, slopes[:, None, None])
     normal = normal_tables()
     odds = np.take_along_axis(normal.log_odds.take(rows), by_volatility, axis=2)
-    # One product per page, so that a page's plan is the same to the last bit, alone or in a batch.
+    # One product per page, so a page's plan is the same to the last bit, alone or in a batch.
     scores = odds @ membership
     scores += normal.log_stay.take(rows).sum(axis=2)[:, :, None]
     costs = np.negative(scores, out=scores).reshape(len(keys), -1)

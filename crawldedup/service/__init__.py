@@ -1,4 +1,4 @@
-"""The HTTP service, `crawldedup serve`: a thin edge over `Deduplicator`.
+"""The HTTP service, `crawldedup serve`: a thin layer on top of `Deduplicator`.
 
 Only the command line imports it.
 """

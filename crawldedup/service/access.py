@@ -1,7 +1,6 @@
-"""Who may send a request, by its token, its Host, and the page that made a browser send it."""
+"""Decide who may send a request: by its token, its Host, and the web page that it comes from."""
 
 import base64
-import contextlib
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,16 +14,16 @@ _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 
 
 class Doorkeeper:
-    """Refuses requests that are never allowed, or not allowed for this client."""
+    """Rejects requests that are never allowed, or not allowed for this client."""
 
     def __init__(self, tokens: Tokens, own_host: str) -> None:
         self._tokens = tokens
         self._own_host = own_host
 
     def check(self, scope: Scope, headers: Mapping[bytes, bytes], route: Route) -> None:
-        """Raise ProblemError for a request that has to be refused before its body is read."""
+        """Raise ProblemError for a request that has to be rejected before its body is read."""
         if b"content-length" in headers and b"transfer-encoding" in headers:
-            # A proxy that goes by the length would mistake the rest for the next request.
+            # A proxy that uses the length would mistake the rest for the next request.
             detail = "give either Content-Length or Transfer-Encoding, not both"
             raise ProblemError("invalid", 400, detail, headers=CLOSE)
         if route.is_open:
@@ -33,7 +32,7 @@ class Doorkeeper:
             self._require_token(headers.get(b"authorization", b""), route)
         else:
             require_own_host(headers.get(b"host", b""), self._own_host)
-        # A link may lead to a page, and to nothing else.
+        # A link may lead to a page, but to nothing else.
         if not route.is_page or scope["method"] not in _SAFE_METHODS:
             require_own_page(headers)
 
@@ -58,25 +57,28 @@ def _token_in(authorization: bytes) -> bytes:
     if kind.lower() == b"bearer":
         return token.strip()
     if kind.lower() == b"basic":
-        # A browser has asked for it as a password. Any user name is accepted.
-        with contextlib.suppress(ValueError):
-            return base64.b64decode(token.strip(), validate=True).partition(b":")[2].strip()
+        # The browser asked the user for it as a password. Any user name is accepted.
+        try:
+            login = base64.b64decode(token.strip(), validate=True)
+        except ValueError:
+            return b""
+        return login.partition(b":")[2].strip()
     return b""
 
 
-# What follows keeps web pages from using the service through the browser of somebody who may:
-# nothing else would stop them. A page of any site can make the browser send a form to this machine.
-# A name of its own that it has moved to this machine (DNS rebinding) even lets it read the answer.
+# The checks below keep web pages from using the service through the browser of an authorized user.
+# Nothing else would stop them: a page of any site can make the browser send a form to this machine.
+# If the site points its own host name to this machine (DNS rebinding), it can even read the answer.
 
 
 def require_own_host(host: bytes, own: str) -> None:
-    """Raise ProblemError for a request to a host name that anyone could have pointed at this
-    machine.
-    """
-    with contextlib.suppress(ValueError):
+    """Raise ProblemError for a request to a host name that anyone could point to this machine."""
+    try:
         name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
-        if not host or name == own.lower() or is_this_machine(name):
-            return
+    except ValueError:
+        name = None
+    if not host or (name is not None and (name == own.lower() or is_this_machine(name))):
+        return
     detail = (
         "the Host of the request is not this machine: ask for localhost or the address given as "
         "--host, or give the service a token (CRAWLDEDUP_TOKEN), with which it accepts any name"
@@ -85,7 +87,7 @@ def require_own_host(host: bytes, own: str) -> None:
 
 
 def require_own_page(headers: Mapping[bytes, bytes]) -> None:
-    """Raise ProblemError for a request that a page of another site has made a browser send."""
+    """Raise ProblemError for a request that a page of another site made a browser send."""
     if _is_of_own_page(headers):
         return
     detail = (
@@ -97,7 +99,7 @@ def require_own_page(headers: Mapping[bytes, bytes]) -> None:
 
 
 def _is_of_own_page(headers: Mapping[bytes, bytes]) -> bool:
-    # Browsers send the first to this machine and over TLS only, and no page can forge it.
+    # Browsers only send the first header to this machine and over TLS, and no page can forge it.
     site = headers.get(b"sec-fetch-site", b"")
     if site:
         return site in (b"same-origin", b"none")

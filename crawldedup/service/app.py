@@ -1,6 +1,4 @@
-"""One process of the service: the application that uvicorn calls, and the checks that each request
-passes.
-"""
+"""One process of the service: the application that uvicorn calls, and the checks of requests."""
 
 import asyncio
 import json
@@ -33,7 +31,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-_MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same time
+_MOST_HELD: Final = 256 << 20  # bytes of bodies that are processed at the same time
 _MOST_WAITING: Final = 2_000  # pages
 _PACKED_HERE: Final = 4_096  # bytes that are decompressed in the event loop
 _NO_PATH: Final = "this path does not exist: /openapi.json lists all paths"
@@ -41,7 +39,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def make_app() -> "Edge":
-    """Return the application, with the settings and the session that the parent process left."""
+    """Return the application, with the settings and the session from the parent process."""
     shared = json.loads(Path(os.environ[VARIABLE]).read_text("utf-8"))
     settings = ServiceSettings(**shared["settings"])
     log_to_stderr(settings.log_level)
@@ -51,8 +49,9 @@ def make_app() -> "Edge":
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
-    """End this worker as a signal would if its parent was killed, even while it's starting, because
-    nothing else would end it.
+    """End this worker like a signal if its parent was killed, even while it's starting.
+
+    Nothing else would end it.
     """
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
@@ -76,8 +75,9 @@ _ELSEWHERE: Final = Route("other", _nothing, methods=())
 
 
 class Edge:
-    """One process, which requires a token, keeps out pages of other sites, limits bodies, answers
-    requests, and logs.
+    """The application of one process.
+
+    It requires a token, keeps out pages of other sites, limits bodies, answers requests, and logs.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class Edge:
         tokens: Tokens | None = None,
     ) -> None:
         self._settings = settings
-        self._session = session  # without one that is shared, it works as a crawler of its own
+        self._session = session  # without a shared session, it works as a separate crawler
         self._doorkeeper = Doorkeeper(settings.tokens if tokens is None else tokens, settings.host)
         self._dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
-        # Three pages of HTML that one reader gives back: clients go on meanwhile.
+        # Wait for about three pages of HTML from one reader. Other clients continue meanwhile.
         self._dedup.gathering_seconds = 0.015
-        # Clients who ask again as soon as they are answered share a question to the store.
+        # Clients who send the next request right after an answer share a batch.
         self._dedup.wait_for_returning(0.003)
         self._held = 0
 
@@ -102,7 +102,7 @@ class Edge:
             await self._live(receive, send)
             return
         begun = time.perf_counter()
-        # Other paths are as many as clients like.
+        # Clients can make up any number of other paths.
         route = _ROUTES.get(scope["path"], _ELSEWHERE)
         problem = None
         body = bytearray()
@@ -129,16 +129,14 @@ class Edge:
     async def _answer(
         self, route: Route, scope: Scope, receive: Receive, body: bytearray
     ) -> Answer:
-        """Check a request, receive its body, and answer it. Raises the error if something goes
-        wrong.
-        """
+        """Check a request, receive its body, and answer it. Raises an error if one occurs."""
         headers = dict(scope["headers"])
         try:
             self._doorkeeper.check(scope, headers, route)
         except ProblemError as refusal:
             if _has_known_end(headers):
                 # Most clients don't read an answer while they send, so the body is received and
-                # dropped.
+                # discarded.
                 refusal.headers.pop("connection", None)
             raise
         if route.methods and scope["method"] not in route.methods:
@@ -157,7 +155,7 @@ class Edge:
         await receive()
         try:
             await self._dedup.open(self._session)
-            # Otherwise, the first page would wait for everything that is imported and read once.
+            # Otherwise, the first page would have to wait for all imports and tables.
             await self._dedup.explain(
                 site_of("https://www.example.com/"), text=" ".join(map(str, range(200)))
             )
@@ -166,7 +164,7 @@ class Edge:
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        # The process that shares a session leaves when all are done.
+        # With a shared session, the parent process leaves the crawl when all are done.
         await self._dedup.close(leave=self._session is None)
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -201,7 +199,7 @@ class Edge:
         if len(packed) <= _PACKED_HERE:
             content = unpacked(packed, coding, most)
         else:
-            # Otherwise, others would wait for some milliseconds.
+            # Otherwise, other requests would have to wait for a few milliseconds.
             content = await asyncio.to_thread(unpacked, packed, coding, most)
         self._held += len(content) - len(body)
         body[:] = content
@@ -220,9 +218,7 @@ class Edge:
 
 
 def _has_known_end(headers: Mapping[bytes, bytes]) -> bool:
-    """Return whether a request says how long its body is, and the body isn't too long to be
-    discarded.
-    """
+    """Return whether a request declares a length for its body that isn't too long to discard."""
     length = headers.get(b"content-length", b"")
     if b"transfer-encoding" in headers or not length.isdigit():
         return False

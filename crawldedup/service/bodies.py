@@ -11,7 +11,7 @@ from crawldedup.service.problems import CLOSE, ProblemError
 CODINGS: Final = "gzip, zstd"
 _ACCEPTED: Final = {"accept-encoding": CODINGS}
 _MOST_MEMBERS: Final = 1_000
-# What RFC 9659 allows a sender: a decoder needs this much memory.
+# The window size that RFC 9659 allows, which a decoder needs as memory.
 _LARGEST_WINDOW_LOG: Final = 23
 
 
@@ -45,7 +45,7 @@ def unpacked(body: bytes, coding: str, most: int) -> bytes:
     place = 0
     for _ in range(_MOST_MEMBERS):
         try:
-            # One byte more than allowed says that there is too much.
+            # One byte more than allowed shows that there is too much.
             place = unpack_member(body, place, new_unpacker(), content, most + 1)
         except EOFError:
             raise ProblemError("invalid", 400, "the compressed body is cut off") from None

@@ -1,4 +1,4 @@
-"""`crawldedup serve`: its settings, and how the service starts and ends."""
+"""The command `crawldedup serve`: its settings, and the start and end of the service."""
 
 import json
 import logging
@@ -38,11 +38,11 @@ from crawldedup.service.tokens import (
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
 
-# Tells worker processes where to find the file with their settings, session and tokens.
+# Tells worker processes where the file with their settings, session and tokens is.
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"
 _MOST_HEAD: Final = (
     64 << 10
-)  # bytes: twice the longest names that a query may hold, as they are sent
+)  # bytes: twice the longest names that a query may contain, as they are sent
 _SLOWEST_START_SECONDS: Final = 60
 _log: Final = logging.getLogger(__name__)
 
@@ -134,21 +134,21 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
     _check(settings)
     log_to_stderr(settings.log_level)
-    # Clients that only connect shut others out later.
+    # A larger limit keeps clients that only connect from blocking others.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # Until uvicorn listens to it, and once more when uvicorn is done.
+    # This applies until uvicorn handles the signal, and again after uvicorn is done.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     while not dedup.session:
         try:
             dedup.open()
         except StoreUnavailableError as error:
-            # A server may start later. A file that cannot be used stays so.
+            # A server may start later, but a file that can't be used stays that way.
             if settings.store.lower().startswith("sqlite:"):
                 raise
             _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
             time.sleep(2)
-    # All processes share a session, and so count as one crawler.
+    # All processes share a session, so they count as one crawler.
     shared = json.dumps(
         {
             "settings": asdict(settings),
@@ -163,8 +163,8 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     }
     _log.info("serves", extra={"fields": fields})
     with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
-        # Any program of the same user can read the environment of a process, and so the password of
-        # the store. Processes get the name of a file, and no variable that holds a secret.
+        # Any program of the same user can read the environment of a process, including the password
+        # of the store. So processes get the name of a file, and no variable with a secret.
         file = Path(folder) / "service.json"
         file.touch(0o600)
         file.write_text(shared, "utf-8")
@@ -179,8 +179,8 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            # Behind it stands h11. httptools loses the body of a request that offers HTTP/2 by
-            # `Upgrade`, as clients in Java do, and it gathers heads without a bound.
+            # It uses h11. httptools loses the body of a request that offers HTTP/2 with `Upgrade`,
+            # as clients in Java do, and collects heads without a limit.
             http=Connection,
             h11_max_incomplete_event_size=_MOST_HEAD,
             ws="none",
@@ -191,7 +191,7 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             proxy_headers=settings.trust_proxy is not None,
             forwarded_allow_ips=settings.trust_proxy,
             timeout_keep_alive=max(1, int(settings.client_seconds)),
-            # A process that is to replace another one takes some seconds to start.
+            # A process that replaces another one takes a few seconds to start.
             timeout_worker_healthcheck=_SLOWEST_START_SECONDS,
         )
 
@@ -203,8 +203,9 @@ class JsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as JSON: its time, level, message and process, its `fields`, and the end
-        of a traceback.
+        """Return a record as JSON.
+
+        It contains time, level, message and process, the `fields`, and the end of a traceback.
         """
         values = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -234,9 +235,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def _check(settings: ServiceSettings) -> None:
-    """Raise ConfigurationError for settings that don't go together, or for an address that can't be
-    used.
-    """
+    """Raise ConfigurationError for inconsistent settings, or an address that can't be used."""
     from crawldedup.stores.registry import is_persistent
 
     host, port = settings.host, settings.port
@@ -248,7 +247,7 @@ def _check(settings: ServiceSettings) -> None:
             "--workers is above 1, and memory:// cannot be shared: name a store with --store"
         )
     try:
-        # uvicorn would only say so after everything else.
+        # uvicorn would only report this after everything else.
         socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
         ).close()

@@ -1,13 +1,13 @@
-"""Connections of clients: they end politely, and simple requests on them are read quickly.
+"""Connections of clients: read simple requests quickly, and close connections gracefully.
 
-uvicorn runs the application, and makes a `Connection` for each client that connects. Most requests
-have one form: a head that arrives in one piece, and a body of a known length. `Connection` reads
-these and no others: at the first one of any other form, h11 takes over for the rest of the
-connection. It knows all of HTTP, and takes ten times as long.
+uvicorn runs the application, and makes a `Connection` for each client. Most requests have the same
+form: a head that arrives in one piece, and a body of known length. `Connection` only reads these.
+At the first request of any other form, h11 takes over for the rest of the connection. It supports
+all of HTTP, but takes ten times as long.
 
-A service that ends keeps its connections for some seconds more, in which each client gets an answer
-that says `Connection: close`. If connections were closed at once, clients that send a request at
-that moment would see it fail.
+When the service ends, it keeps connections open for a few more seconds, so each client gets an
+answer with `Connection: close`. If connections were closed at once, requests that clients send at
+that moment would fail.
 """
 
 import asyncio
@@ -27,19 +27,19 @@ Header = tuple[bytes, bytes]
 LAST_SECONDS: Final = 3.0
 """How long a service that is ending waits for one more request on a connection."""
 
-_LINGER_SECONDS: Final = 2.0  # for how long the rest of a body is received before a connection ends
+_LINGER_SECONDS: Final = 2.0  # how long to receive the rest of a body before closing a connection
 
 _CLOSE: Final = (b"connection", b"close")
 _HIGH_WATER: Final = 1 << 16  # bytes of a body that wait to be taken
 _MOST_CHUNKS: Final = 4096  # of a body: each takes its time, even one of a single byte
 _END_OF_HEAD: Final = b"\r\n\r\n"
-# Each part ends where none of its characters can occur, so that nothing is tried twice.
+# Each part ends where none of its characters can occur, so nothing is tried twice.
 _HEAD: Final = re.compile(
     rb"([A-Z]{1,20}) (/[!-~]*+) HTTP/1\.1"
     rb"((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\x00-\x08\x0a-\x1f\x7f]*+)*+)"
 )
 _LENGTH: Final = re.compile(rb"[0-9]{1,15}")
-# Requests with these need more than is done here.
+# Requests with these headers need h11.
 _UNUSUAL: Final = frozenset((b"transfer-encoding", b"upgrade", b"expect", b"trailer"))
 _SINGLE: Final = (b"host", b"content-length", b"connection")
 _STATUS_LINES: Final = {
@@ -56,7 +56,7 @@ def announce_end(server_state: ServerState) -> None:
 
 
 class _Parser(h11.Connection):
-    """Parses the requests of a connection, and refuses bodies of too many chunks."""
+    """Parses the requests of a connection, and rejects bodies with too many chunks."""
 
     def __init__(self, most_head: int) -> None:
         super().__init__(h11.SERVER, most_head)
@@ -75,7 +75,7 @@ class _Parser(h11.Connection):
 
 
 class _H11Connection(H11Protocol):
-    """Reads every form of HTTP/1, and ends politely."""
+    """Reads every form of HTTP/1, and closes connections gracefully."""
 
     def __init__(self, config: Config, *args: Any, **named: Any) -> None:
         super().__init__(config, *args, **named)
@@ -86,7 +86,8 @@ class _H11Connection(H11Protocol):
         try:
             super().handle_events()
         except h11.LocalProtocolError:
-            # A body turns out to be wrong when its answer was sent, so that no other can be.
+            # The body turns out to be invalid after its answer was sent, so there can't be another
+            # one.
             self.transport.close()
 
     def shutdown(self) -> None:
@@ -122,9 +123,9 @@ class _Request:
 
 
 def simple_request(head: bytes) -> _Request | None:
-    """Return the request with this head, or None if it doesn't have the form that is read here.
+    """Return the request with this head, or None if it isn't of the simple form.
 
-    A head that leaves any doubt about where the request ends doesn't have that form.
+    A head isn't of that form if there is any doubt about where the request ends.
     """
     parts = _HEAD.fullmatch(head)
     if parts is None:
@@ -172,7 +173,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio."""
-        # That of uvloop is no subclass.
+        # The transport of uvloop isn't a subclass.
         self._transport = cast("asyncio.Transport", transport)
         self._server_state.connections.add(self)  # type: ignore[arg-type]
 

@@ -1,6 +1,4 @@
-"""The pages for people: compare two pages, search the index and look into it, in HTML without
-scripts.
-"""
+"""The web pages for people, without scripts: compare pages, search the index, and inspect it."""
 
 import asyncio
 import json
@@ -36,7 +34,7 @@ _HEADERS: Final = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
-    # With `no-referrer`, browsers would not say that a form is of this page.
+    # With `no-referrer`, browsers would not say that a form comes from this page.
     "referrer-policy": "same-origin",
 }
 
@@ -84,7 +82,7 @@ def page_of(
     )
     values = {"problem": None, "told_apart": TOLD_APART, **values}
     page = templates.get_template(f"{name}.html").render(page=name, options=dedup.options, **values)
-    # What was pasted may hold halves of surrogate pairs.
+    # Pasted text may contain lone surrogates.
     return Answer(page.encode("utf-8", "replace"), status, headers)
 
 
@@ -145,7 +143,7 @@ async def _form_in(body: bytes) -> dict[str, str]:
 async def _unescaped(value: bytes) -> str:
     """Return a name or a value of a form.
 
-    A large one may be nothing but escapes, which takes a second. So others have their turns in
+    A large one that consists of escapes takes a second, so other requests get their turns in
     between.
     """
     content = bytearray()

@@ -1,7 +1,7 @@
-"""The endpoints: what clients send, and what they get back.
+"""The endpoints of the service.
 
-A handler takes what was `sent`, decoded and checked. The handlers' docstrings and types are the
-reference.
+A handler takes the decoded and checked value that was `sent`. The docstrings and types of the
+handlers become the reference.
 """
 
 import logging
@@ -72,7 +72,7 @@ async def check_batch(dedup: AsyncDeduplicator, sent: CheckedPages) -> list[Any]
     async for verdict in dedup.check_many([each.page for each in sent], on_error=refuse):
         VERDICTS.labels(verdict.kind).inc()
         results.append(verdict)
-    # What was decided has been remembered, and must be said.
+    # Decisions so far have been remembered, so they must be reported.
     if (
         problems
         and len(problems) == len(sent)

@@ -1,4 +1,4 @@
-"""The types of request bodies, and how a body is decoded and checked."""
+"""The types of request bodies, and functions that decode and check a body."""
 
 import codecs
 import re
@@ -37,7 +37,7 @@ Url = Annotated[
 class SentFullFingerprint(TypedDict, total=False):
     """A fingerprint in the form that `wire.plain` gives it.
 
-    Each value has a type, so that anything else in a body is refused while it's decoded, before it
+    Each value has a type, so anything else in a body is rejected while it's decoded, before it
     takes any time or memory.
     """
 
@@ -90,8 +90,8 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
     def __post_init__(self) -> None:
-        # Half of a surrogate pair cannot be encoded. If this raises, msgspec adds to the error
-        # which page of a batch it is about.
+        # A lone surrogate can't be encoded. If this raises, msgspec adds the page of the batch to
+        # the error.
         "".join(filter(None, (self.url, self.identity, self.scope_key))).encode()
 
     def name(self) -> str | Fingerprint:

@@ -29,7 +29,7 @@ INDEX_PAGES: Final = Gauge(
     multiprocess_mode="mostrecent",
 )
 
-# Endpoints and statuses are few, and to look a metric up by its labels takes longer than to add.
+# There are few endpoints and statuses, and looking up a metric takes longer than adding to it.
 _requests_of: Final = cache(REQUESTS.labels)
 _seconds_of: Final = cache(REQUEST_SECONDS.labels)
 

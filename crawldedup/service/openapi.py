@@ -1,8 +1,8 @@
 """The OpenAPI document of the service.
 
-Schemas are made from the types of requests and answers. `openapi.json` holds the rest: the frame of
-the document, examples, and descriptions of the fields of answers. The descriptions of request
-fields are with the fields themselves.
+Schemas are made from the types of requests and answers. `openapi.json` has the rest: the frame of
+the document, examples, and descriptions of the fields in answers. Request fields have their own
+descriptions.
 """
 
 import inspect
@@ -44,7 +44,7 @@ _ANSWERED: Final = (
     Omission,
     StoreInfo,
 )
-# Their properties are shown beside their fields.
+# Their properties are shown next to their fields.
 _WITH_PROPERTIES: Final = (Verdict, Coverage)
 _QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
 
@@ -181,7 +181,7 @@ def _schemas(descriptions: dict[str, dict[str, str]]) -> dict[str, Schema]:
 
 
 def _leave_out_fingerprints(schemas: dict[str, Schema]) -> None:
-    """Show a fingerprint as an object, since no client makes or reads one by itself."""
+    """Show a fingerprint as a plain object, because clients don't make or read its fields."""
     for schema in list(schemas.values()):
         sent = schema.get("properties", {}).get("fingerprint")
         if sent:

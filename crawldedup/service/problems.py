@@ -1,4 +1,4 @@
-"""The problems with which requests are refused (RFC 9457)."""
+"""The problem details of rejected requests (RFC 9457)."""
 
 import logging
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Refusal(NamedTuple):
     retry_after: int | None = None  # seconds
 
 
-# The first row whose kind of error fits counts.
+# The first row that fits an error counts.
 _REFUSALS: Final = (
     Refusal(errors.PageError, "unreadable-page", 422),
     Refusal(errors.KeyMismatchError, "other-key", 409),

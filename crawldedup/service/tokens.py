@@ -36,7 +36,7 @@ class Tokens:
     def access_of(self, token: bytes) -> Access:
         """Return what a token allows.
 
-        It's compared with each token completely, so that the time reveals nothing.
+        It's completely compared with every token, so the time reveals nothing.
         """
         is_full = [hmac.compare_digest(token, each.encode()) for each in self.full]
         is_read_only = [hmac.compare_digest(token, each.encode()) for each in self.read_only]

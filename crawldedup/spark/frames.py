@@ -1,4 +1,4 @@
-"""Find duplicates by joins of DataFrames: what the driver asks the cluster to compute.
+"""Find duplicates with joins of DataFrames, as the driver tells the cluster to compute them.
 
 `numbered` gives each page its place in their order. `candidates` pairs the pages that share a key:
 each key is a row, and sorting brings equal keys together. `compared` measures the pairs, and
@@ -44,15 +44,15 @@ from crawldedup.verdict import Kind
 ID: Final = "_crawldedup_id"  # the column that names a row of the input
 ADDED: Final = ("kind", "kept_url", "similarity", "reason")
 
-# Of `monotonically_increasing_id`: the upper bits hold the partition, the lower ones the row.
+# In `monotonically_increasing_id`, the upper bits hold the partition, and the lower ones the row.
 _ROW_BITS: Final = 33
-# So many are sent to all executors, in some 100 MB of memory each. More are joined by a shuffle.
+# Up to this many are sent to all executors, about 100 MB for each. More are joined by a shuffle.
 _MOST_BROADCAST: Final = 5_000_000
 _MOST_BROADCAST_PAIRS: Final = 1_000_000
 
 
 class SparkOptionValues(TypedDict, total=False):
-    """The options that apply to a DataFrame, by keyword: options for what is compared, and how.
+    """The options that apply to a DataFrame, by keyword: those about what is compared, and how.
 
     `Options` describes and checks them.
     """
@@ -94,31 +94,31 @@ def deduplicate(
 
     - `kind` is `new`, `near_duplicate`, `exact_duplicate`, `thin` (too few words for a near
       duplicate) or `skipped` (could not be read, and is compared with no page).
-    - For a duplicate, `kept_url` is the URL of the page that is kept in its place. `similarity` is
-      how similar the two are, from 0 to 1.
+    - For a duplicate, `kept_url` is the URL of the page that is kept instead. `similarity` is how
+      similar the two are, from 0 to 1.
     - For a skipped page, `reason` is the `PageError.reason`.
 
-    All but the last join is done at once, so the call takes long. The verdicts stay on disk while
-    the result is used. The rows must come in the same order each time they are read, as the rows of
-    files do: persist or write any others before. If a row comes in another place, the result raises
-    an error.
+    Everything except the last join is computed at once, so the call takes long. The verdicts stay
+    on disk while the result is used. The rows must come in the same order each time they are read,
+    like the rows of files. If yours don't, persist or write them first. If a row comes in a
+    different place, the result raises an error.
 
     Args:
         pages: The pages. Rows need no URL, and URLs may repeat.
         url: The name of the column with the URL.
         text: The name of a column of strings to compare: the main text of each page.
-        html: The name of a column of strings or binary values to compare, in place of `text`: the
+        html: The name of a column of strings or binary values to compare instead of `text`: the
             HTML of each page.
         order: The names of columns that order the pages, lowest values first. Equal rows come in
             the order of the DataFrame. The first of several copies is kept.
-        **options: What is compared: `similarity`, `recall`, `extractor`, `content`, `min_words`,
+        **options: The options `similarity`, `recall`, `extractor`, `content`, `min_words`,
             `distinguish`, `ignore_marks` and `key`, which is 0 by default.
 
     Returns:
         The rows of the DataFrame with the four columns, which are added to its own.
 
     Raises:
-        ConfigurationError: An option or a column does not fit.
+        ConfigurationError: An option is not allowed, or a column doesn't have the right type.
 
     Example:
         .. code-block:: python
@@ -131,7 +131,7 @@ def deduplicate(
     checked = _check_options(options)
     goal = Goal(checked.similarity, checked.recall)
     marked = pages.withColumn(ID, F.monotonically_increasing_id())
-    # The plan of what was read is short, and of these columns only some are needed at a time.
+    # The plan of the pages is short, and only some of these columns are needed at a time.
     read = _read(marked, columns, checked, goal).persist(StorageLevel.MEMORY_AND_DISK)
     try:
         return _joined(marked, url, checkpointed(verdicts_of(read, goal)))
@@ -146,7 +146,7 @@ def _check_columns(
     html: str | None,
     order: str | Sequence[str],
 ) -> _Columns:
-    """Return the names of the columns. Raises ConfigurationError if one of them does not fit."""
+    """Return the names of the columns. Raises ConfigurationError if one of them is wrong."""
     body = text if html is None else html
     if body is None or (text is not None and html is not None):
         raise ConfigurationError("name the column to compare: give either text or html")
@@ -179,7 +179,7 @@ def _check_columns(
 
 
 def _check_options(values: SparkOptionValues) -> Options:
-    """Return the options, checked. Raises ConfigurationError if one of them does not fit."""
+    """Return the checked options. Raises ConfigurationError if one of them is not allowed."""
     # If the name of an option is misspelled, this error says which one is meant.
     options = Options.from_values({"key": 0, **values})
     unfit = sorted(values.keys() - {*_OPTIONS})
@@ -188,7 +188,7 @@ def _check_options(values: SparkOptionValues) -> Options:
             f"{', '.join(unfit)}: deduplicate() takes no such option; it takes "
             f"{', '.join(_OPTIONS)}"
         )
-    # An extractor that isn't installed is refused here, rather than by a task.
+    # An extractor that isn't installed is rejected here, not in a task.
     PageReader(options)
     return options
 
@@ -212,7 +212,7 @@ def _read(marked: DataFrame, columns: _Columns, options: Options, goal: Goal) ->
 def _joined(marked: DataFrame, url: str, verdicts: DataFrame) -> DataFrame:
     """Return the input with the verdicts.
 
-    A row raises an error if its URL is not the one that was read in its place.
+    A row raises an error if its URL isn't the one that was read at this place.
     """
     is_other = F.col(f"verdicts.{ID}").isNotNull() & ~F.col(f"verdicts.{URL}").eqNullSafe(
         F.col(_quoted(url))
@@ -239,8 +239,8 @@ def _quoted(name: str) -> str:
 def checkpointed(frame: DataFrame) -> DataFrame:
     """Compute a DataFrame, and return it without its plan.
 
-    Plans that hold each other would grow beyond all bounds. The rows are written to the checkpoint
-    directory if the session has one, or else to the disks of the executors.
+    Nested plans would grow without limit. The rows are written to the checkpoint directory if the
+    session has one, or else to the disks of the executors.
     """
     if frame.sparkSession.sparkContext.getCheckpointDir() is not None:
         return frame.checkpoint()
@@ -255,7 +255,7 @@ def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
     pages, total = numbered(read)
     readable = pages.where("reason is null")
     repeated = checkpointed(copies_of(readable))
-    # Without marks, the verdict about the first of several copies is that about all of them.
+    # Without marks, the verdict on the first of several copies applies to all of them.
     copies = checkpointed(repeated.where("not has_marks").select("number", "first"))
     single = among(readable, checkpointed(repeated.select("number")), "left_anti")
     judged = among(readable, checkpointed(copies.select("number")), "left_anti")
@@ -288,7 +288,7 @@ def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
 
 
 def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
-    """Number persisted pages from 0 on; return them, and how many there are.
+    """Number persisted pages from 0, and return them with their count.
 
     Raises ConfigurationError if there are too many.
     """
@@ -299,7 +299,7 @@ def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
         raise ConfigurationError(
             f"there are {total:,} pages, and at most {MOST_PAGES:,} can be compared at once"
         )
-    # The ids of a partition begin at a number of their own.
+    # The ids of each partition begin at a different number.
     starts = zip(counts, accumulate(counts.values(), initial=0), strict=False)
     offsets = [(part, start - (part << _ROW_BITS)) for part, start in starts] or [(0, 0)]
     table = F.broadcast(pages.sparkSession.createDataFrame(offsets, "part int, offset long"))
@@ -313,8 +313,10 @@ def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
 
 
 def copies_of(pages: DataFrame) -> DataFrame:
-    """Return the `number` of each page that shares text and marks with an earlier one, the `first`
-    of these, and whether they `has_marks`.
+    """Return the pages that share text and marks with an earlier page.
+
+    The columns are the `number` of each page, the `first` page with that text and these marks, and
+    `has_marks`.
     """
     texts = pages.select("twin", "number").groupBy("twin")
     shared = checkpointed(
@@ -328,7 +330,7 @@ def copies_of(pages: DataFrame) -> DataFrame:
 def _of_copies(copies: DataFrame, similar: DataFrame) -> DataFrame:
     """Return the verdicts of exact copies without marks.
 
-    If the first page of their text is a duplicate itself, its verdict is theirs.
+    If the first page with their text is a duplicate itself, its verdict applies to them.
     """
     return copies.join(similar.withColumnRenamed("number", "first"), "first", "left").select(
         "number",
@@ -339,12 +341,11 @@ def _of_copies(copies: DataFrame, similar: DataFrame) -> DataFrame:
 
 
 def namesakes(judged: DataFrame, single: DataFrame) -> DataFrame:
-    """Return pairs of pages that have an exact key in common, `later` and `earlier`; some more
-    than once.
+    """Return pairs of pages, `later` and `earlier`, that share an exact key, some more than once.
 
     Args:
-        judged: The pages that are decided about.
-        single: The first page of each text with its marks. These are paired among each other, too.
+        judged: The pages to decide about.
+        single: The first page with each text and its marks. These are paired with each other, too.
     """
     sources = [(name, pages) for name in engine.SHARED for pages in (judged, single)]
     rows = [
@@ -358,7 +359,7 @@ def namesakes(judged: DataFrame, single: DataFrame) -> DataFrame:
 
 
 def candidates(pages: DataFrame, similarity: float) -> DataFrame:
-    """Return pairs of pages that share a key, `later` and `earlier`; some more than once.
+    """Return pairs of pages, `later` and `earlier`, that share a key, some more than once.
 
     The pages have the columns `number`, `search` and `volatility`. If too many pages share a key,
     their longer keys are compared as well.
@@ -372,7 +373,7 @@ def candidates(pages: DataFrame, similarity: float) -> DataFrame:
             keys = some.mapInArrow(
                 partial(make_keys, table, bits, similarity), "key long, search long"
             )
-            # The pages that share a key come together, and in order.
+            # Pages that share a key are next to each other, and in order.
             keys = keys.repartition(F.shiftrightunsigned("key", 64 - bits))
             keys = keys.sortWithinPartitions("key")
             runs = checkpointed(
@@ -389,11 +390,10 @@ def candidates(pages: DataFrame, similarity: float) -> DataFrame:
 
 
 def compared(pages: DataFrame, pairs: DataFrame, goal: Goal, wanted: str) -> DataFrame:
-    """Return `later` and `earlier` of pairs, and the `value` and `is_exact` of each (see
-    `compare_pairs`).
+    """Return the pairs, `later` and `earlier`, with `value` and `is_exact` (see `compare_pairs`).
 
-    The pairs of a page come together to its steps, which take more room than all else. A page has a
-    bounded number.
+    The pairs of a page are brought to the page's steps, because these take more room than
+    everything else. The number of pairs of a page is limited.
     """
     pairs = checkpointed(pairs)
     numbers = checkpointed(pairs.select(F.col("earlier").alias("number")).distinct())
@@ -411,7 +411,7 @@ def compared(pages: DataFrame, pairs: DataFrame, goal: Goal, wanted: str) -> Dat
 
 
 def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataFrame:
-    """Return duplicates, `later`, each with the page that is kept, `earlier`.
+    """Return the duplicates, `later`, each with its kept page, `earlier`.
 
     If a decision needs more pairs, they are compared as well.
     """
@@ -438,9 +438,9 @@ def _with_marks(pages: DataFrame, pairs: DataFrame) -> DataFrame:
 
 
 def among(pages: DataFrame, wanted: DataFrame, how: str = "left_semi") -> DataFrame:
-    """Return the pages whose `number` is among those wanted, or with `left_anti` the others.
+    """Return the pages whose `number` is in `wanted` or, with `left_anti`, all other pages.
 
-    `wanted` is checkpointed. If it has few enough numbers, other pages aren't shuffled.
+    `wanted` is checkpointed. If it is small enough, other pages aren't shuffled.
     """
     return pages.join(_hinted(wanted), "number", how)
 

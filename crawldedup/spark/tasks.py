@@ -1,7 +1,7 @@
-"""What the executors do with Arrow batches, in numpy.
+"""The functions that executors run on Arrow batches, in numpy.
 
 Sorted streams come in batches that may be cut anywhere. No Python loop runs over pairs, except for
-the one that decides in the order of the pages.
+the one that decides about the pages in order.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -41,10 +41,10 @@ COMPARED: Final = ("verify", "digest", "identity", "address", "twin", "thin")
 
 KEYS: Final = ("twin", *engine.SHARED)
 """The columns of exact keys."""
-# In place of the earlier page of a pair: the page is to be compared by longer keys.
+# This number instead of the earlier page means that the page has to be compared by longer keys.
 CROWDED: Final = -1
 
-# Spark sorts signed numbers: with this bit flipped, they come in the order of unsigned ones.
+# Spark sorts signed numbers. If this bit is flipped, they are in the order of unsigned numbers.
 _SIGN: Final = np.uint64(1 << 63)
 _KEYS_AT_ONCE: Final = 1 << 20
 _PAIRS_AT_ONCE: Final = 1 << 19
@@ -80,9 +80,9 @@ def batch(**columns: Any) -> pa.RecordBatch:
 
 
 def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batches) -> Rows:
-    """Replace the column BODY, which holds "html" or "text", by COLUMNS.
+    """Replace the column BODY, which holds "html" or "text", with COLUMNS.
 
-    `reason` says why a page can't be compared, if it can't.
+    `reason` is the reason if a page can't be compared.
     """
     reader = PageReader(options)
 
@@ -136,13 +136,14 @@ def make_keys(table: Table, bits: int, similarity: float, batches: Batches) -> R
 def make_pairs(bits: int, batches: Batches) -> Rows:
     """Pair the pages of sorted rows that share the leading bits of a key.
 
-    Memory holds the longest run.
+    The longest run has to fit into memory.
     """
     for rows in _whole_groups(
         batches, lambda rows: np.asarray(rows["key"]) >> 64 - bits, _KEYS_AT_ONCE
     ):
         packed = np.asarray(rows["key"]).view(np.uint64) ^ _SIGN
-        # Small numbers in place of those of the pages, in the same order, find the search bits.
+        # Small numbers instead of those of the pages, in the same order, to look up the search
+        # bits.
         pages, first, small = np.unique(numbers_in(packed), return_index=True, return_inverse=True)
         search = np.asarray(rows["search"]).view(np.uint64)[first]
         near = partial(
@@ -162,7 +163,7 @@ def make_pairs(bits: int, batches: Batches) -> Rows:
 def make_exact_pairs(batches: Batches) -> Rows:
     """Pair the pages of sorted rows that share an exact key.
 
-    Memory holds the longest run.
+    The longest run has to fit into memory.
     """
     for rows in _whole_groups(batches, lambda rows: np.asarray(rows["key"]), _KEYS_AT_ONCE):
         keys, numbers = (np.asarray(rows[name]).view(np.uint64) for name in ("key", "number"))
@@ -173,9 +174,9 @@ def make_exact_pairs(batches: Batches) -> Rows:
 def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
     """Compare each later page with the earlier ones of its group.
 
-    `value` is the "cost" or the "similarity", whichever is `wanted`. With "near", it is the cost,
-    and only those pairs are yielded that are worth a decision: the nearest of each page. `is_exact`
-    tells pairs of equal texts.
+    `value` is the "cost" or the "similarity", depending on `wanted`. With "near", it is the cost,
+    and only pairs that are worth a decision are yielded: the nearest pairs of each page. `is_exact`
+    marks pairs with equal texts.
     """
     for rows in batches:
         others = rows["others"].flatten()
@@ -201,7 +202,7 @@ def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
 
 def _columns_of_pairs(rows: pa.RecordBatch, others: pa.Array) -> Columns:
     """Return the compared values of later pages, followed by those of the earlier ones."""
-    # Of the steps, those of the later pages suffice.
+    # Only the steps of the later pages are needed.
     columns: dict[str, Any] = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
     for name in COMPARED:
         parts = (rows[name], others.field(name))
@@ -217,9 +218,9 @@ def _columns_of_pairs(rows: pa.RecordBatch, others: pa.Array) -> Columns:
 
 
 def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> Rows:
-    """Decide about the pages of sorted pairs: yield the wanted pairs and the near duplicates.
+    """Decide about the pages of sorted pairs, and yield wanted pairs and near duplicates.
 
-    Memory holds all verdicts, and the marks of the pages that have copies.
+    All verdicts, and the marks of pages that have copies, have to fit into memory.
     """
     marks = _MarksOfGroups()
     order = Order(pages, crowd, marks.of)
@@ -284,7 +285,7 @@ def _whole_groups(
         if end:
             yield joined.slice(0, end)
         parts = [joined.slice(end)]
-        # A group that goes on is joined anew each time it has doubled.
+        # A group that continues is joined again each time it has doubled.
         waiting = len(joined) - end if end else 0
     if parts:
         yield pa.concat_tables(parts)

@@ -1,1 +1,1 @@
-"""Where pages are remembered: memory, SQLite, Redis, behind one protocol."""
+"""Stores that remember pages, all with the same protocol: in memory, in SQLite, and in Redis."""

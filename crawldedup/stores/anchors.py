@@ -1,7 +1,7 @@
-"""The protocol for stores that can recognize single paragraphs: they remember which pages have an
-anchor.
+"""The protocol for stores that can recognize single paragraphs.
 
-Anchors are hashes of short passages. See `crawldedup.fingerprinting.anchors`.
+They remember which pages have an anchor. Anchors are hashes of short passages: see
+`crawldedup.fingerprinting.anchors`.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class AnchorQuery:
     name: PageName
     #: The anchors, without repetition.
     anchors: tuple[int, ...]
-    #: How long the anchors of a page are kept, from when they were added; None stands for forever.
+    #: How long the anchors of a page are kept after they were added, or None for forever.
     ttl_seconds: int | None = None
     #: The number of anchors in the index beyond which those of the oldest pages are removed.
     most_anchors: int = 1 << 40
@@ -38,10 +38,10 @@ class AnchorQuery:
 class Holders:
     """Which pages had the anchors of a query before the page of the query."""
 
-    #: For each anchor, in the order of the query, the pages that hold it, earliest first, as
-    #: numbers that the store chooses; None if `MOST_HOLDERS` pages hold it.
+    #: For each anchor of the query, the numbers of the pages that have it, earliest first, or None
+    #: if `MOST_HOLDERS` pages have it. The store chooses the numbers.
     pages: tuple[tuple[int, ...] | None, ...]
-    #: The URLs of those pages that have not expired, by number. Other pages do not count.
+    #: The URLs of the pages that haven't expired, by number. Other pages don't count.
     urls: Mapping[int, str]
     #: Whether the page of the query was added before.
     is_known: bool = False
@@ -57,8 +57,8 @@ class AnchorStore(Protocol):
     def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
         """Look up the anchors of a page and, in the same atomic step, remember them.
 
-        An anchor has at most `MOST_HOLDERS` pages. Anchors that the page had before and that the
-        query lacks are removed, and so are those of up to `MAX_RETIRED` old pages.
+        An anchor has at most `MOST_HOLDERS` pages. Anchors that the page had before but that aren't
+        in the query are removed, and so are those of up to `MAX_RETIRED` old pages.
 
         Args:
             query: The page and its anchors.

@@ -15,20 +15,21 @@ there resemble the page. `Store.check` then applies the first of these rules tha
    worse rank than the page: then the page takes the place of the nearest one.
 3. Otherwise the page is `new`, and the store adds it.
 
-Similarity only nominates: two contents of one site may share nearly all of their text. A record
-whose marks conflict with those of the page (`Query.conflict_with`) is a sibling. It is passed over
-before anything else is decided, as if it had not been found, whether or not its digest is the same.
-Siblings fill the index with pages of nearly the same text, so records are also filed under up to
-four exact keys (`crawldedup.marks.exact_keys`). Beside the records in the ranges of a query, a
-store compares the 16 records that were added last under each exact key of the page. A record that
-counts a copy, or that its better copy replaces, learns from it the marks that it lacks
-(`crawldedup.marks.learning`); so does an unchanged revisit. A changed revisit brings its own marks.
+Similarity alone doesn't decide: two contents of one site may share nearly all of their text. A
+record whose marks conflict with those of the page (`Query.conflict_with`) is a sibling. It is
+passed over before anything else is decided, as if it had not been found, whether or not its digest
+is the same. Siblings fill the index with pages that have nearly the same text, so records are also
+filed under up to four exact keys (`crawldedup.marks.exact_keys`). Besides the records in the ranges
+of a query, a store compares the 16 records that were added last under each exact key of the page. A
+record learns the marks that it lacks from its copies, also from a better copy that replaces it, and
+from unchanged revisits (`crawldedup.marks.learning`). A changed revisit brings its own marks.
 
-Views of one page at other addresses may share only half of their text. Where it is certain that the
-addresses differ in a view alone (`Query.has_certain_view`), a record up to the cost `of_views` of
-the rule counts as equal, and so does that of a thin page at any cost. So does, whatever it costs, a
-record that took the place of a page of this site with this text as the better copy
-(`crawldedup.marks.learning.is_former_text`). The page is a `near` duplicate then.
+Views of one page at other addresses may have only half of their text in common. If it is certain
+that the addresses only differ in a view (`Query.has_certain_view`), a record up to the cost
+`of_views` of the rule counts as equal, and that of a thin page counts as equal at any cost. A
+record that replaced a page of this site with this text as the better copy also counts as equal at
+any cost (`crawldedup.marks.learning.is_former_text`). In these cases, the page is a `near`
+duplicate.
 
 A page can be remembered before its crawler has delivered it; until then it is pending. If the
 crawler dies first, the page is abandoned: it no longer makes other pages duplicates, and the next
@@ -38,7 +39,7 @@ A page past its time to live counts as absent. Nothing sweeps the whole index: e
 added removes a few expired ones, and a few of the oldest if the index holds too many pages.
 
 A store that can recognize single paragraphs is an `AnchorStore` as well: it remembers which pages
-hold which anchors. See `AnchorQuery`.
+have which anchors. See `AnchorQuery`.
 
 To add a store, write a class that follows `Store` and register its URL schemes, as
 `crawldedup.stores.registry` describes.
@@ -61,8 +62,8 @@ from crawldedup.verdict import Kind
 
 #: A crawler that sends no heartbeat for this long counts as dead; see `CrawlSession`.
 LEASE_SECONDS: Final = 120
-# Each page that is added removes at most this many others, so that no check takes long. An index
-# far above its limits shrinks little by little.
+# Each added page removes at most this many others, so no check takes long. An index far above its
+# limits shrinks little by little.
 #: The oldest pages, if the index holds more than `Retention.max_pages`.
 MAX_EVICTED: Final = 2
 #: Expired pages that the search for look-alikes came across.
@@ -70,7 +71,7 @@ MAX_FREED: Final = 8
 #: Pages that are examined in turn, and removed if they have expired.
 MAX_SWEPT: Final = 4
 #: If at most this many records were compared, the nearest rejected one is reported up to the cost
-#: `far` of `search.decision.Crowd`; otherwise up to its `reach`, as one of many is near by chance.
+#: `far` of `search.decision.Crowd`, and otherwise up to `reach`, as one of many is near by chance.
 FEW: Final = 16
 #: The bits of a URL key by which anchors refer to their pages.
 PAGE_BITS: Final = 40
@@ -84,8 +85,8 @@ class PageName:
 
     #: A 64-bit hash that identifies the page by its URL.
     url_key: int
-    #: Only pages with the same shard key are compared with each other, so that a store may keep
-    #: each group on a machine of its own. None compares all pages of the index.
+    #: Only pages with the same shard key are compared with each other, so a store may keep each
+    #: group on a different machine. With None, all pages of the index are compared.
     shard_key: int | None = None
 
     @property
@@ -115,14 +116,14 @@ class Record:
     rank: int = 0
     #: The compressed text, or nothing if texts are not kept.
     packed_text: bytes = b""
-    #: What shows which content the page is: see `crawldedup.marks.packing`. Nothing for a text
-    #: that has no name.
+    #: The marks that show which content the page is: see `crawldedup.marks.packing`. They are empty
+    #: for a text without a name.
     marks: bytes = b""
     #: When the page was added, in seconds since 1970 (UTC).
     added_at: int = 0
     #: When the page or a copy of it was last checked, in seconds since 1970 (UTC).
     seen_at: int = 0
-    #: The number of duplicates that were found of this page.
+    #: The number of duplicates of this page that were found.
     copies: int = 0
 
 
@@ -130,11 +131,11 @@ class Record:
 class Retention:
     """How long an index remembers pages, and how many."""
 
-    #: The time to live; None stands for forever.
+    #: The time to live, or None for forever.
     ttl_seconds: int | None = None
     #: Whether the time to live starts over at each visit, rather than when the page was added.
     refresh: bool = True
-    #: The number of pages beyond which those that were added first are forgotten.
+    #: The number of pages above which the oldest ones are forgotten.
     max_pages: int | None = None
 
     def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
@@ -150,9 +151,9 @@ FOR_EVER: Final = Retention()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A page to look up: what it is, where to look, and which records resemble it."""
+    """A page to look up: its record, where to search, and which records resemble it."""
 
-    #: What the store remembers if it adds the page.
+    #: The record that the store remembers if it adds the page.
     record: Record
     #: The search keys of the record, one per table of the layout.
     keys: tuple[int, ...]
@@ -166,9 +167,9 @@ class Query:
     retention: Retention = FOR_EVER
     #: Whether only the same digest makes a duplicate, as for thin pages, which have little text.
     exact_only: bool = False
-    #: The most records to compare with the page.
+    #: The maximum number of records to compare with the page.
     max_candidates: int = MAX_CANDIDATES
-    #: The most search keys to read.
+    #: The maximum number of search keys to read.
     max_keys: int = MAX_KEYS
     #: See `PageName.shard_key`.
     shard_key: int | None = None
@@ -179,14 +180,14 @@ class Query:
     is_pending: bool = False
     #: Pages of this crawler that have been delivered in the meantime.
     delivered: tuple[PageName, ...] = ()
-    #: Hashes of views that are proved by now at the address of the page: see `has_certain_view`.
+    #: Hashes of the views in the page's address that are proved by now: see `has_certain_view`.
     #: Records may be older than the proof.
     proved_views: tuple[int, ...] = ()
-    #: Accepts texts that count as unchanged at a revisit; without it, only the same digest does.
+    #: Accepts texts that count as unchanged at a revisit. Without it, digests have to be equal.
     revisit_rule: WeightedThreshold | None = None
 
     def conflict_with(self, marks: bytes) -> Conflict:
-        """Return what tells the page from a similar record; `Conflict.NONE` for its copies.
+        """Return what tells the page apart from a similar record, or `Conflict.NONE` for a copy.
 
         `redis/lua/lib/marks.lua` applies the same rule: see `crawldedup.marks.relation`.
 
@@ -218,7 +219,7 @@ class Query:
 
     @property
     def max_keys_per_side(self) -> int:
-        """The most search keys to read on either side of the page's own key within one range."""
+        """The maximum number of keys to read on either side of the page's own key in one range."""
         return max(1, self.max_keys // 8)
 
     def has_new_text(self, record: Record, *, abandoned: bool = False) -> bool:
@@ -230,8 +231,7 @@ class Query:
 
         Args:
             record: What the store remembers of the page.
-            abandoned: Whether the remembered text was never delivered, so that every other text
-                is new.
+            abandoned: Whether the remembered text was never delivered, so every other text is new.
         """
         if self.shows_other_marks(record.marks):
             return True
@@ -246,12 +246,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a store has decided about the page of a query."""
+    """A store's decision about the page of a query."""
 
-    #: Never `Kind.THIN`, which a store knows nothing about.
+    #: This is never `Kind.THIN`, because stores don't know about thin pages.
     kind: Kind
-    #: The earlier page, with this one counted in; None for a new page. It has its earlier text if
-    #: the page is a changed revisit, or near and has a text as well: the two are compared then.
+    #: The earlier page, with this copy counted, or None for a new page. It has its earlier text for
+    #: comparison if the page is a changed revisit, or is `near` and has a text as well.
     record: Record | None
     #: Whether the page is a revisit with new text.
     changed: bool
@@ -261,34 +261,34 @@ class Answer:
     candidates: int
     #: Whether the page is a revisit of one that was never delivered.
     abandoned: bool = False
-    #: Whether the page has taken the place of `record`.
+    #: Whether the page has replaced `record`.
     replaces: bool = False
     #: For a new page, the nearest record that was not accepted, if it is near enough; see `FEW`.
     #: A sibling comes before records that are less similar.
     rejected: Record | None = None
-    #: What tells the page from `rejected`, if that is a sibling.
+    #: What tells the page apart from `rejected` if that is a sibling.
     conflict: Conflict = Conflict.NONE
 
 
-#: The answers to a batch. A page that could not be checked has an error in place of its answer.
+#: The answers to a batch. For a page that could not be checked, there is an error instead.
 Answers = list[Answer | StoreError]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What an index is made for. All programs that share an index have to agree on it."""
+    """The properties of an index. All programs that share an index have to agree on them."""
 
     #: The name of the index within its store.
     namespace: str
-    #: A text that names everything that decides fingerprints. It ends with `key.suffix`.
+    #: A text that names everything that affects fingerprints. It ends with `key.suffix`.
     profile: str
     #: The search tables.
     tables: tuple[Table, ...]
     #: The length of a `Record.signature`.
     signature_bytes: int
-    #: The secret key with which pages are hashed. A new index takes it over.
+    #: The secret key with which pages are hashed. A new index gets this key.
     key: Key = NO_KEY
-    #: Whether an existing index may have another key, which the layout then takes over.
+    #: Whether an existing index may have another key, which the layout then uses.
     takes_any_key: bool = False
 
     def with_key(self, key: Key) -> Self:
@@ -324,8 +324,8 @@ class Layout:
 def key_changed(place: str) -> KeyMismatchError:
     """Return the error for a query that was hashed with another key than that of the index."""
     return KeyMismatchError(
-        f"the index in {place} was started again with another key, so that earlier hashes cannot "
-        "be compared with it: repeat the call with a new fingerprint"
+        f"the index in {place} was started again with another key, so earlier hashes cannot be "
+        "compared with it: repeat the call with a new fingerprint"
     )
 
 
@@ -333,13 +333,12 @@ def key_changed(place: str) -> KeyMismatchError:
 class CrawlSession:
     """One crawler that works on an index, and the process that holds its lease.
 
-    A lease lasts 120 seconds, and heartbeats renew it. It ends early if its process has exited.
-    Processes that share a session are one crawler: a page that one of them has checked is a revisit
-    for the others.
+    A lease lasts 120 seconds, and heartbeats renew it. It ends early if its process exits.
+    Processes that share a session count as one crawler: a page that one of them has checked is a
+    revisit for the others.
     """
 
-    #: The number of the crawler within the index, from 1. A session with the number 0 asks for a
-    #: new one.
+    #: The number of the crawler within the index, from 1. With 0, the index chooses a new number.
     number: int
     #: The process that holds the lease, as "host:pid:start". The start may be empty.
     process: str
@@ -393,7 +392,7 @@ class Store(Protocol):
     is_persistent: ClassVar[bool]
     #: What the index is made for. Once the index is open, the layout has its key.
     layout: Layout
-    #: The crawler for which this store works, or `NO_SESSION` unless `open` has joined a crawl.
+    #: The crawler that this store works for, or `NO_SESSION` unless `open` has joined a crawl.
     session: CrawlSession
 
     def __init__(self, url: str, layout: Layout) -> None: ...
@@ -403,8 +402,8 @@ class Store(Protocol):
 
         Args:
             session: The crawler to work as. Without one, or if its number is 0, the store keeps
-                the number that it has, or takes a new one. `session.process` holds the lease, by
-                default this process.
+                its number, or gets a new one. `session.process` holds the lease, by default this
+                process.
 
         Returns:
             The number of pages in the index.
@@ -446,13 +445,13 @@ class Store(Protocol):
             queries: The pages, in the order in which they are decided about.
 
         Returns:
-            An answer for each query, in the same order. A page that fails has a `StoreError` in
-            place of its answer. If the store cannot be reached, this is a `StoreUnavailableError`
-            for every page that is left.
+            An answer for each query, in the same order. If a page fails, there is a `StoreError`
+            instead. If the store cannot be reached, this is a `StoreUnavailableError` for every
+            remaining page.
 
         Raises:
-            ProfileMismatchError: The index has been replaced by one made with other options. Every
-                other error stands in place of an answer.
+            ProfileMismatchError: The index was replaced by one made with other options. All other
+                errors are returned in place of an answer.
         """
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
@@ -468,14 +467,15 @@ class Store(Protocol):
     def remembered(self, names: Sequence[PageName], retention: Retention) -> list[Record | None]:
         """Return the records of the pages of these names, in their order and with their texts.
 
-        A page that is not in the index, or has expired by `retention`, has None instead.
+        If a page isn't in the index, or has expired according to `retention`, there is None
+        instead.
         """
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         """Remove a page together with its anchors, or with `anchors_alone` only its anchors.
 
         Returns:
-            Whether there was anything to remove. A store without anchors finds none.
+            Whether there was anything to remove. A store without anchors never has any to remove.
         """
 
     def clear(self) -> None:

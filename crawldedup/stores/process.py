@@ -1,4 +1,4 @@
-"""Names for the processes that hold leases, so that the lease of a dead one can end early."""
+"""Name the processes that hold leases, so the lease of a dead process can end early."""
 
 import os
 import socket

@@ -30,7 +30,7 @@ class ProfileParts:
 
     @classmethod
     def of(cls, profile: str) -> Self | None:
-        """Return the parts of a profile; None for one that this version cannot read."""
+        """Return the parts of a profile, or None if this version can't read it."""
         parts = profile.split("/")
         if len(parts) < _FEWEST_PARTS:
             return None
@@ -41,8 +41,9 @@ class ProfileParts:
 
 
 def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
-    """Return the differences between the profile of an index and that of a program in words, by
-    option or by "version". Keys of indexes don't count.
+    """Return the differences between the profiles of an index and a program, in words.
+
+    They are listed by option, or as "version". Keys of indexes don't count.
     """
     index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
     if index is None or own is None:
@@ -64,7 +65,7 @@ def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
 
 
 def is_readable(index_profile: str, own_profile: str) -> bool:
-    """Return whether the records of an index have a form that this program can read."""
+    """Return whether this program can read the records of an index."""
     index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
     if index is None or own is None:
         return False

@@ -1,8 +1,8 @@
-"""How the URL of a store determines its class.
+"""Find the class of a store by its URL.
 
 A store class lists its URL schemes in `Store.schemes`. The stores of this package are in the table
-`BUILT_IN`, so that no other is imported than the one that a URL asks for. Another package adds a
-store by an entry point in the group `crawldedup.stores`, which maps a scheme to a class:
+`BUILT_IN`, so only the one that a URL needs is imported. Other packages can add a store with an
+entry point in the group `crawldedup.stores`, which maps a scheme to a class:
 
     [project.entry-points."crawldedup.stores"]
     toy = "toy_store:ToyStore"
@@ -24,7 +24,7 @@ from crawldedup.passwords import shown_url
 from crawldedup.stores.anchors import AnchorStore
 from crawldedup.stores.contract import Layout, Store
 
-#: The group of entry points by which other packages add stores.
+#: The group of entry points with which other packages add stores.
 ENTRY_POINT_GROUP: Final = "crawldedup.stores"
 
 #: The classes of this package by URL scheme, as "module:class".
@@ -38,7 +38,7 @@ BUILT_IN: Final = {
     "redis+cluster": "crawldedup.stores.redis.cluster:RedisClusterStore",
 }
 _ANY_LAYOUT: Final = Layout("", "", (), 0)
-# What a class must have to be a store.
+# The attributes that a store class must have.
 _MEMBERS: Final = (
     "is_persistent",
     *(name for name in vars(Store) if callable(vars(Store)[name]) and not name.startswith("_")),
@@ -46,7 +46,7 @@ _MEMBERS: Final = (
 
 
 def make_store(url: str, layout: Layout, *, paragraphs: bool = False) -> Store:
-    """Return the store that a URL names, not opened yet.
+    """Return the store that a URL names, without opening it.
 
     Args:
         url: The URL of the store.
@@ -80,7 +80,7 @@ def check_store_url(name: str, value: object) -> str:
     try:
         kind(url, _ANY_LAYOUT)
     except ConfigurationError as error:
-        # The traceback of the cause would show the URL.
+        # The traceback of the cause would show the URL, which may have a password.
         raise ConfigurationError(f"{name}: {error}") from None
     return url
 
@@ -95,8 +95,9 @@ def is_persistent(url: str) -> bool:
 
 
 def require_index(url: str, namespace: str) -> str:
-    """Return the profile of an index that has to exist. Otherwise, a misspelled namespace would
-    look like an empty index.
+    """Return the profile of an index that must exist.
+
+    Without this check, a misspelled namespace would look like an empty index.
 
     Raises:
         ConfigurationError: The URL is wrong, or there is no index with this name.
@@ -105,11 +106,11 @@ def require_index(url: str, namespace: str) -> str:
     shown = shown_url(url)
     if not is_persistent(url):
         raise ConfigurationError(
-            f"an index in {shown} ends with the program that made it: name a store that lasts, "
+            f"an index in {shown} ends with the program that made it: name a persistent store, "
             "such as sqlite:///path or redis://host"
         )
     store = make_store(url, replace(_ANY_LAYOUT, namespace=namespace))
-    # The profile of an index never equals the empty one of this layout, so an index that exists
+    # The profile of an index is never empty like the one of this layout, so an existing index
     # raises ProfileMismatchError.
     with contextlib.closing(store):
         try:

@@ -1,3 +1,1 @@
-"""The messages and limits that all processes that read pages have in common, no matter what starts
-them.
-"""
+"""Read pages in worker processes, with limits of time and memory."""

@@ -1,5 +1,6 @@
-"""Worker processes as a single service: started when needed, limited in time and memory, replaced
-when they die.
+"""A pool of worker processes, which are started when needed and replaced when they die.
+
+Their time and memory are limited.
 """
 
 import asyncio
@@ -11,7 +12,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,13 +24,13 @@ _Decode = Callable[[bytes], Any]
 
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 15.0
-# Requests that are sent to a worker before it has answered. With one, both sides would be idle in
+# The number of requests that a worker has at the same time. With one, both sides would be idle in
 # turns.
 _AHEAD: Final = 32
 _LARGEST_ANSWER: Final = 1 << 26
-# As much as the system allows, so that the next request is at hand when the worker has read a page.
+# As much as the system allows, so the next request is there when the worker has read a page.
 _SEND_BYTES: Final = 4 << 20
-# No password of a store, and no token.
+# Workers get no password of a store, and no token.
 _VARIABLES: Final = re.compile(
     r"PATH|HOME|LANG|TZ|TMPDIR|LD_LIBRARY_PATH|(?:LC_|PYTHON|OMP_|OPENBLAS_).*"
 )
@@ -38,8 +38,9 @@ _answers: Final = msgspec.msgpack.Decoder(Answer)
 
 
 class Breaker:
-    """Says when to try something again that has just failed. Each failure in a row doubles the
-    pause, and a success ends it.
+    """Decides when to try something again that has failed.
+
+    Each failure in a row doubles the pause, and a success ends it.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,7 @@ class Breaker:
         self._closed_until = 0.0
 
     def seconds_left(self) -> float:
-        """Return how many seconds to wait before the next try; 0 if it can be made now."""
+        """Return the number of seconds to wait before the next try, 0 if it can be made now."""
         return max(0.0, self._closed_until - time.monotonic()) if self._pause else 0.0
 
     def failed(self) -> None:
@@ -73,7 +74,7 @@ def settle(future: asyncio.Future[Any], result: object) -> None:
 class _Task:
     """A request, and the future for its answer.
 
-    It fails once it has killed this many workers (`tries`).
+    It fails after it has killed `tries` workers.
     """
 
     frame: bytes
@@ -119,12 +120,12 @@ class WorkerPool:
     ) -> Any:
         """Return the answer of a worker, which `decode` makes from MessagePack.
 
-        `decode` raises ValueError for an invalid answer.
+        `decode` raises ValueError for an invalid answer. `seconds` is the time limit if it isn't
+        `page_seconds`. If a worker dies, another one tries.
 
-        `seconds` is the time limit, if it isn't `page_seconds`. If a worker dies, another one
-        tries. Raises what the handler raises, UnexpectedReadError if that is no error of this
-        package, PageError ("too_slow", "out_of_memory"), WorkerError if so many workers (`tries`)
-        died, and NoWorkerError.
+        Raises the errors of the handler, or UnexpectedReadError for those that aren't errors of
+        this package, PageError ("too_slow", "out_of_memory"), WorkerError if `tries` workers died,
+        and NoWorkerError.
         """
         seconds = seconds or self._page_seconds
         task = _Task(framed((int(seconds), message)), decode, seconds, tries)
@@ -152,7 +153,7 @@ class WorkerPool:
             if (worker is None or worker.tasks) and len(self._workers) < self._most:
                 worker = self._start() or worker
             if worker is None:
-                # One failed start may have been bad luck. After others, requests fail until the
+                # A single failed start may have been bad luck. After more, requests fail until the
                 # pause is nearly over.
                 if (seconds := self._starting.seconds_left()) <= FIRST_PAUSE_SECONDS:
                     asyncio.get_running_loop().call_later(seconds, self._fill)
@@ -218,7 +219,7 @@ class WorkerPool:
                 NoWorkerError(str(error)) if isinstance(error, WorkerError) else error
             )
         elif error is not None and worker.tasks:
-            # It read them one by one, so the first is at fault.
+            # The worker reads one request after the other, so the first one is at fault.
             worker.tasks[0].tries -= 1
             if not worker.tasks[0].tries or isinstance(error, PageError):
                 settle(worker.tasks.popleft().answer, error)
@@ -240,7 +241,7 @@ class _Worker:
         self._own_end, its_end = socket.socketpair()
         try:
             with its_end:
-                its_end.setblocking(True)  # whatever socket.setdefaulttimeout says
+                its_end.setblocking(True)  # no matter what socket.setdefaulttimeout says
                 self._own_end.setblocking(False)
                 self._own_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
                 self.process = subprocess.Popen(
@@ -293,10 +294,11 @@ class _Worker:
         else:
             self._sink.transport.abort()
         self.process.kill()
-        with suppress(subprocess.TimeoutExpired):
+        try:
             status = self.process.wait(timeout=1)
-            return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-        return "the system is to end it"
+        except subprocess.TimeoutExpired:
+            return "the system is to end it"
+        return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def command_of(handler: str) -> list[str]:

@@ -1,9 +1,9 @@
 """The program of a worker process: it serves the socket on its standard input until that ends.
 
-The first frame sets the process up, each further one is a request: a length, then MessagePack of
-plain data, never pickles. A worker that a hostile page has taken over can answer wrongly, but
-nothing that it answers is run. Nothing here may import Scrapy or Twisted, which would double a
-worker's memory and the time it takes to start.
+The first frame sets up the process, and each further one is a request. A frame is a length followed
+by plain data as MessagePack, never a pickle. If a hostile page takes over a worker, the worker can
+give wrong answers, but these can't run code. This module must not import Scrapy or Twisted, which
+would double the memory of a worker and the time it takes to start.
 """
 
 import gc
@@ -26,16 +26,17 @@ import msgspec
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, UnexpectedReadError
 
-LENGTH: Final = struct.Struct("!I")  # in front of each frame: the length of the rest
-START_SECONDS: Final = 60  # may the handler take to be made
-# What reading a page may take. The most hostile pages known take half of it.
+LENGTH: Final = struct.Struct("!I")  # before each frame: the length of the rest
+START_SECONDS: Final = 60  # the time limit for making the handler
+# The memory that reading a page may take. The most hostile pages known take half of it.
 _PAGE_BYTES: Final = 1 << 30
-# By so much a process may have grown between two pages, since C libraries give little back.
+# How much a process may grow between two pages, because C libraries release little memory.
 _KEPT_BYTES: Final = 300 << 20
-# Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in
-# C code.
+# Added to the limit that the parent enforces. If the parent was killed, only the alarm ends a page
+# in C code.
 _GRACE_SECONDS: Final = 10
-# A parent that is busy for the time of many pages can only send as much as there is room for.
+# If the parent is busy while many pages are read, the worker can only read ahead as far as this
+# buffer reaches.
 _AHEAD_BYTES: Final = 1 << 20
 
 
@@ -82,19 +83,18 @@ def framed(value: object) -> bytes:
 
 
 def valid(text: str) -> str:
-    """Return a text that can be encoded as UTF-8, as MessagePack requires, with "?" for halves of
-    surrogate pairs.
-    """
+    """Return a text that can be encoded as UTF-8 for MessagePack, with "?" for lone surrogates."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def main(name: str) -> None:
-    """Serve standard input with the handler "package.module:function" until it ends, for example
-    because the parent dies.
+    """Serve standard input with the handler "package.module:function" until it ends.
+
+    It also ends if the parent dies.
     """
     connected = _inherited_socket()
     inbox = BufferedReader(socket.SocketIO(connected, "r"), _AHEAD_BYTES)
-    # The parent decides when this process ends; signals to a whole group are not meant for it.
+    # The parent decides when this process ends. Signals to a whole group are not meant for it.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     # The default action of an alarm ends the process, even inside C code that never returns to
@@ -105,7 +105,7 @@ def main(name: str) -> None:
         setup = _next_frame(inbox)
         try:
             handle = pkgutil.resolve_name(name)(setup)
-            # What is there now is no garbage, and is not searched again.
+            # All objects that exist now stay, so the garbage collector can skip them.
             gc.freeze()
             answer = Answer()
         except BaseException as error:
@@ -119,8 +119,8 @@ def main(name: str) -> None:
             signal.alarm(seconds + _GRACE_SECONDS)
             try:
                 answer = Answer(value=msgspec.Raw(msgspec.msgpack.encode(handle(message))))
-            # Whatever a library raises, even to end the program, or in Rust to panic, is one page's
-            # trouble.
+            # Anything that a library raises, even an exit or a panic in Rust, only affects one
+            # page.
             except BaseException as error:
                 answer = Answer.of(error)
             answer.is_last = is_large()
@@ -135,7 +135,7 @@ def _next_frame(inbox: "BufferedReader[Any]") -> Any:
 def _inherited_socket() -> socket.socket:
     """Return the socket on standard input, which nothing else in the process can use after that."""
     connected = socket.socket(fileno=os.dup(0))
-    # Programs that an extractor starts, and libraries that print, must not have it.
+    # Programs that an extractor starts, and libraries that print, must not use it.
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     os.dup2(2 if sys.stderr else 0, 1)
     # A library that complains about a page must not fill the parent's log.
@@ -144,11 +144,10 @@ def _inherited_socket() -> socket.socket:
 
 
 def bound_memory() -> Callable[[], bool]:
-    """Let allocations of more than `_PAGE_BYTES` above the present level fail.
+    """Let allocations of more than `_PAGE_BYTES` above the current level fail.
 
-    Return a function that says whether far more is in use than now.
-
-    Without /proc, there are no limits.
+    Return a function that says whether much more memory is in use than now. Without /proc, there
+    are no limits.
     """
     try:
         held, allocated = _held()

@@ -1,6 +1,6 @@
 """Read, show and compare pages in worker processes.
 
-Workers know the key of the index, but no password of its store.
+Workers know the key of the index, but not the password of its store.
 """
 
 import hashlib
@@ -42,12 +42,12 @@ _CACHED_PAGES: Final = 10_000  # some 3 KB each
 _CACHED_TEXTS: Final = 1_000
 _LARGEST_CACHED_TEXT: Final = 32_000
 _LONG_TEXT: Final = 50_000
-# Normalization turns a single letter into up to 18.
+# Normalization turns a letter into up to 18.
 _LONG_TEXT_BEYOND_ASCII: Final = 12_500
 
 
 class TimedRead(NamedTuple):
-    """What was read from a page, and the seconds that reading it took."""
+    """The content of a page, and the seconds that reading it took."""
 
     read: ReadPage
     seconds: float
@@ -60,7 +60,7 @@ _answers: Final = msgspec.msgpack.Decoder(TimedRead, dec_hook=to_weights)
 def needs_worker(page: Page) -> bool:
     """Return whether reading a page may take long, as HTML and long texts do.
 
-    Values that aren't pages don't need a worker, because reading refuses them.
+    Values that aren't pages don't need a worker, because reading rejects them.
     """
     if not isinstance(page, Page):
         return False
@@ -89,7 +89,7 @@ def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING)
 
 
 def timed_read_of(answer: bytes) -> TimedRead:
-    """Return what a worker answered about one page. Raises ValueError for an invalid answer."""
+    """Decode a worker's answer about one page. Raises ValueError if it is invalid."""
     timed = _answers.decode(answer)
     check_fingerprint(timed.read.fingerprint)
     return timed
@@ -176,7 +176,7 @@ def _brief_of(read: ReadPage) -> ReadPage:
 
 
 def comparison_of(answer: bytes) -> "Comparison":
-    """Return what a worker answered to "compare". Raises ValueError for an invalid answer."""
+    """Decode a worker's answer to "compare". Raises ValueError if it is invalid."""
     from crawldedup.index.explain import Comparison
 
     return from_plain(Comparison, msgspec.msgpack.decode(answer))

@@ -31,7 +31,7 @@ def pages_of(seen: Iterable[Seen], most: int = evidence.MOST_PAGES) -> list[evid
 
 
 class Made(NamedTuple):
-    """A page: its URL, the name of what it says, and the URL of the page that leads to it."""
+    """A page: its URL, the name of its content, and the URL of the page that links to it."""
 
     url: str
     content: str

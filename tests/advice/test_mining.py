@@ -67,7 +67,7 @@ def test_many_pages_of_one_content_do_not_outweigh_those_that_differ() -> None:
     assert mined(*pages) == mined(*pages, *stories) == {rule: ("/u/", "/v/")}
 
 
-def test_what_was_withdrawn_is_not_found_again_and_the_rest_is() -> None:
+def test_withdrawn_rules_are_not_mined_again_but_others_are() -> None:
     withdrawn = [
         Rule(*SID, frozenset({"/news/"})),
         Rule("prefix", WWW, "/print/", "/news/", frozenset({"/print/"})),
@@ -173,7 +173,7 @@ VIEWS = [
 
 
 @pytest.mark.parametrize("forms", VIEWS, ids=" ".join)
-def test_views_are_found_by_what_is_beside_the_name_of_the_page(forms: tuple[str, ...]) -> None:
+def test_views_are_found_before_and_after_the_name_of_the_page(forms: tuple[str, ...]) -> None:
     pages = []
     for name in NAMES:
         first, *views = (WWW + form.format(name) for form in forms)
@@ -222,7 +222,7 @@ def test_parameters_of_one_page_are_no_rule_if_they_lead_to_a_content(more: list
     assert mined(*copied(f"{WWW}/", *(signed_in(n) for n in range(40))), *more) == {}
 
 
-def test_a_wall_makes_no_rule_for_the_pages_that_it_stands_in_place_of() -> None:
+def test_no_rule_is_mined_from_pages_replaced_by_a_wall() -> None:
     wall = copied(f"{WWW}/login", *(f"{WWW}/story.php?id={n}" for n in range(40)))
     assert mined(*wall) == {}
     # Nor does it if the pages of several stories have their address but for the query.

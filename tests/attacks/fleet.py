@@ -63,7 +63,7 @@ class Queue:
     pause: float
 
     def left(self) -> list[Place]:
-        """The pages of which nothing is recorded."""
+        """The pages that nothing is recorded about."""
         done = {line.place for line in lines_of(self.record)}
         return [place for place in self.places if place not in done]
 

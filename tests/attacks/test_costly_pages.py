@@ -51,7 +51,7 @@ def nested(tag: str, letters: int, *, outer: str = "svg", number: int = 1400) ->
 
 
 def between(tag: str, before: str = "", text: str = "x ") -> str:
-    """A text in which a tag stands again and again."""
+    """A text that repeats a tag again and again."""
     return before + (tag + text * 160) * 4000
 
 

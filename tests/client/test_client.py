@@ -1,4 +1,4 @@
-"""The clients: what they return is what a Deduplicator returns, and they raise what it raises."""
+"""The clients return and raise the same as a Deduplicator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAGES = [
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a service with an empty index in memory, where time stands still."""
+    """The address of a service with an empty index in memory, whose clock doesn't move."""
     monkeypatch.setattr(MemoryStore.__init__, "__kwdefaults__", {"clock": lambda: 1e9})
     monkeypatch.setenv("CRAWLDEDUP_TOKEN", TOKEN)
     with service_here(paragraphs="mark", key=9) as started:

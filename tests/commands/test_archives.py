@@ -26,7 +26,7 @@ PACKED = pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"
 
 
 def pieces(*, packed: bool) -> list[bytes]:
-    """Return an archive record by record: what describes it, and five pages of which each is 3 kB."""
+    """Return an archive record by record: its description, and five pages of 3 kB each."""
     noise = random.Random(1)
     bodies = [f"<p>{url} {noise.randbytes(1500).hex()}".encode() for url in URLS]
     pages = [

@@ -236,7 +236,7 @@ def test_pages_are_forgotten_in_whatever_scope_they_are(sites: Run) -> None:
     assert sites("info --json").values[0]["scopes"] == ["site", "spider", "global"]
 
 
-def test_an_index_by_site_is_asked_by_the_site_of_the_page(sites: Run) -> None:
+def test_an_index_by_site_is_searched_by_the_site_of_the_page(sites: Run) -> None:
     for scope in ("", "--scope site"):
         said = sites(f"find p.txt {scope}")
         assert (said.status, "add --url with its address" in said.err) == (2, True)
@@ -438,7 +438,7 @@ def test_the_environment_names_the_store(pages: Run, monkeypatch: pytest.MonkeyP
 
 
 def test_a_file_names_the_store(pages: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a password stands in no command line and in no environment."""
+    """This keeps the password out of command lines and environments."""
     monkeypatch.delenv("CRAWLDEDUP_STORE", raising=False)
     monkeypatch.setenv("CRAWLDEDUP_STORE_FILE", "store.url")
     said = pages("info")
@@ -525,7 +525,7 @@ def test_an_answer_in_drops_is_given_up(
         ("", ""),
     ],
 )
-def test_a_cell_of_csv_is_no_formula_and_no_escape(value: object, cell: object) -> None:
+def test_a_csv_cell_cannot_be_a_formula_or_an_escape(value: object, cell: object) -> None:
     assert safe_cell(value) == cell
 
 

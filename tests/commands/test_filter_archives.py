@@ -149,7 +149,7 @@ def test_what_cannot_be_copied_writes_nothing(
     )
 
 
-def test_what_is_damaged_is_told_and_what_cannot_be_compared_is_kept(run: Run) -> None:
+def test_damaged_items_are_reported_and_others_kept_without_comparison(run: Run) -> None:
     first, last = page(1), page(4)
     odd = page(3).replace(b"HTTP/1.1 200 OK", b"\x00\xff\x00" * 5)
     empty = written(response("https://e.example/empty", b""), packed=False)

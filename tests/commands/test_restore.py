@@ -83,9 +83,9 @@ def test_the_options_have_every_reason() -> None:
     ("conditions", "message"),
     [
         ("--similarity 90 95", "--similarity takes two numbers from 0 to 1"),
-        ("--distinguish numbers", "--distinguish says how items are compared anew, so it needs"),
-        ("--min-words 5", "--min-words says how items are compared anew, so it needs --again"),
-        ("--similarity 0.95 0.9", "--similarity takes the least one first"),
+        ("--distinguish numbers", "--distinguish says how items are compared again, so it needs"),
+        ("--min-words 5", "--min-words says how items are compared again, so it needs --again"),
+        ("--similarity 0.95 0.9", "--similarity takes the lower number first"),
         ("--pattern (a", "--pattern is '(a'; it must be a regular expression"),
         ("--site /", "--site is '/'; it must be a site"),
         ("--evidence copy", "invalid choice: 'copy'"),
@@ -219,7 +219,7 @@ def spelled(number: int) -> str:
 
 
 def story(seed: int, changed: int = 0, words: int = 200) -> str:
-    """A text. With `changed`, so many of its words in a row are others."""
+    """A text in which `changed` words in a row are replaced."""
     text = [spelled((seed * 7919 + number * 104729) % 5003) for number in range(words)]
     text[50 : 50 + changed] = [f"other{spelled(number)}" for number in range(changed)]
     return " ".join(text)
@@ -227,7 +227,7 @@ def story(seed: int, changed: int = 0, words: int = 200) -> str:
 
 @pytest.fixture
 def dropped(run: Run) -> str:
-    """The name of a file with copies of the story in kept.jl: exact, near, and with a new number."""
+    """The name of a file with copies of the story in kept.jl: exact, near, and a new number."""
     kept = [{"url": "https://a.example/0", "text": story(0)}]
     Path("kept.jl").write_text("".join(f"{json.dumps(item)}\n" for item in kept))
     texts = [
@@ -271,7 +271,7 @@ def test_items_are_decided_anew_at_another_similarity_or_by_other_marks(
     [
         ("--again 0.9", "--again and --kept go together"),
         ("--kept kept.jl", "--again and --kept go together"),
-        ("--again 0.9 --kept kept.jl --text-field body", "--kept has no item that could be"),
+        ("--again 0.9 --kept kept.jl --text-field body", "--kept has no item that can be"),
         ("--again 90 --kept kept.jl", "--again is 90.0; it must be a number"),
         ("--apart kept.jl", "kept.jl, line 1: this line is not like"),
     ],
@@ -295,7 +295,7 @@ def test_items_with_html_and_a_text_are_refused_unless_one_is_chosen(run: Run, a
     file.close()
     said = run(f"restore {aside} -o out.jl --again 0.9 --kept kept.jl")
     assert said.status == 2
-    assert "such as --html-field html" in said.err
+    assert "for example --html-field html" in said.err
     assert len(said.err.splitlines()) == 1
     assert not Path("out.jl").exists()
     assert (

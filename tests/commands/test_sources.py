@@ -187,7 +187,7 @@ BROKEN = "1: this cannot be read, nor what follows: "
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_what_is_wrong_with_a_source_is_told_where_it_is(
+def test_an_error_of_a_source_says_where_it_is(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str,

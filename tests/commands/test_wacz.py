@@ -90,7 +90,7 @@ def test_the_pages_of_a_wacz_are_those_of_its_archives(run: Run) -> None:
         (lambda: unnamed("a.wacz"), "a.wacz cannot be read as a WACZ"),
     ],
 )
-def test_what_is_no_wacz_is_refused(run: Run, change: Any, message: str) -> None:
+def test_files_that_are_not_wacz_are_rejected(run: Run, change: Any, message: str) -> None:
     change()
     for line in ("check a.wacz --store memory://", "filter a.wacz -o out.warc.gz"):
         said = run(line)

@@ -48,7 +48,7 @@ def _blocks_of(page: Path) -> list[Block]:
 
 
 def section(page: Path, title: str) -> str:
-    """Return what stands below a heading, up to the next one."""
+    """Return the text below a heading, up to the next one."""
     return re.split(rf"^#+ {re.escape(title)}\n", page.read_text("utf-8"), flags=re.MULTILINE)[
         1
     ].partition("\n#")[0]

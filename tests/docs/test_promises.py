@@ -50,7 +50,7 @@ def sentences_of(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", PROMISES)
 def test_what_is_promised_is_tested(page: str) -> None:
-    """Whoever changes such a sentence, or a test that it rests on, changes both."""
+    """If you change such a sentence, or a test that supports it, change both."""
     text = " ".join(text_of(page).split())
     for sentence, checks in PROMISES[page].items():
         assert sentence in text

@@ -25,7 +25,7 @@ def rows(page: Path) -> dict[str, list[str]]:
     return {name.strip(): [cell.strip(" *") for cell in cells] for name, *cells in lines}
 
 
-def test_its_figures_are_those_of_the_benchmark() -> None:
+def test_the_figures_match_the_benchmark() -> None:
     shown, measured = rows(README), rows(ROOT / "docs" / "benchmarks" / "whole_site.md")
     figures = {
         name: [row[2], row[3], row[4], row[8], row[9]]

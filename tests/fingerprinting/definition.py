@@ -127,7 +127,7 @@ def fingerprint_of(text: str) -> Definition:
 
 
 def shingles_of(triples: list[int]) -> set[int]:
-    """The set of three words each, and of more where all these repeat, if that makes half as many."""
+    """The set of 3-shingles, and of longer ones whose 3-shingles all repeat, if there are enough."""
     hashes, size = triples, 3
     counts = Counter(triples)
     repeated = _repeated(triples)
@@ -153,7 +153,7 @@ def shingles_of(triples: list[int]) -> set[int]:
 
 
 def _repeated(hashes: list[int]) -> set[int]:
-    """The places at which something stands that stands before."""
+    """The places with something that also occurs before."""
     seen: set[int] = set()
     places = set()
     for place, value in enumerate(hashes):

@@ -117,7 +117,7 @@ def test_long_texts_with_words_of_any_length(seed: int) -> None:
     assert hash_list("กก" * 100_000) == [hash_of("ก")] * 200_000
 
 
-def test_hashes_asked_for_again_are_the_same_whatever_became_of_them() -> None:
+def test_cached_hashes_stay_the_same_if_a_caller_changes_them() -> None:
     hashes = word_hashes("one two three")
     hashes.sort()
     again, other = word_hashes("one two three"), word_hashes("one two four")

@@ -66,7 +66,7 @@ def rotating(url: str, *, pages: int = 3, **options: Any) -> Knowledge:
 
 
 def rotate(known: HostKnowledge, url: str, *, pages: int = 3, first: int = 1) -> None:
-    """Load pages twice, with another picture each time; `{}` in the URL stands for the page."""
+    """Load pages twice, with a different picture each time; `{}` in the URL is the page."""
     for page in range(first, first + pages):
         for picture in (2 * page, 2 * page + 1):
             shown = pictured(page, picture)

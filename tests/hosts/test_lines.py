@@ -79,7 +79,7 @@ class Lines(HostKnowledge):
             self.load(url, numbers_of([text], {f"Page {heading}"}))
 
     def load(self, url: str, numbers: Numbers) -> None:
-        """Load a page of which nothing is known but these numbers."""
+        """Load a page with these numbers and nothing else."""
         self.learn(Page(url, text="A page."), ReadPage(fingerprint("A page."), numbers=numbers))
 
     def changing(self, url: str, *others: str) -> dict[int, tuple[int, ...]]:
@@ -305,13 +305,13 @@ def test_lines_that_are_content_are_never_left_out(line: str) -> None:
     assert numbers_of([line], headings={"Chapter 7"}) == {}
 
 
-def test_a_line_of_a_kind_that_occurs_twice_tells_nothing() -> None:
+def test_a_kind_of_line_that_occurs_twice_is_not_evidence() -> None:
     assert len(numbers_of(["Time: 1 second", "12 comments", "15 comments"])) == 1 + 1
     assert len(numbers_of(["12 comments", "12 comments"])) == 1 + 1
 
 
 def test_hashes_of_lines_depend_on_the_key_and_are_never_mmh3() -> None:
-    """Nobody can make a line, a number or a heading that stands for one of another page."""
+    """Nobody can make a line, a number or a heading that counts as one of another page."""
     lines, headings = ["seen by 7 people", "page 12 of 70"], {"Heading"}
     hashes = [
         {number for name, numbers in found.items() for number in (name, *numbers)} - {0}

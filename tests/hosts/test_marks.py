@@ -175,7 +175,7 @@ class TestEvidence:
                 known.meet(NEWS.format(page), pictured(page, number + 1, key=key))
         assert known.quiet_at(NEXT) == frozenset()
 
-    def test_of_data_those_that_change_are_quiet(self) -> None:
+    def test_changing_data_are_ignored(self) -> None:
         known = Knowledge()
         for page in range(1, 4):
             known.meet(

@@ -57,7 +57,7 @@ class TestExplain:
             told = dedup.explain(B, text=HALF_ALIKE, canonical=A)
         assert (told.similarity, told.verdict.kind) == (pytest.approx(0.8), Kind.NEAR_DUPLICATE)
 
-    def test_a_crowd_is_told(self) -> None:
+    def test_a_crowd_is_reported(self) -> None:
         """Eight pages resemble a ninth alike: it is new, though any of the nearest alone would be
         its original.
         """

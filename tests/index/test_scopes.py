@@ -42,7 +42,7 @@ def test_a_page_is_found_and_forgotten_by_who_knows_nothing_of_its_scope(
         operator.close()
 
 
-def test_crawlers_add_to_what_the_others_have_told(shared_backend: Backend) -> None:
+def test_crawlers_add_to_the_notes_of_others(shared_backend: Backend) -> None:
     crawls = [Deduplicator(shared_backend.url, scope="spider") for _ in range(3)]
     for number, crawl in enumerate(crawls):
         crawl.check(URL, text=TEXT, scope_key=f"spider {number}")

@@ -185,7 +185,7 @@ NO_HEADERS = [
 ]
 
 
-def test_what_has_no_header_is_no_journal(tmp_path: Path) -> None:
+def test_a_file_without_a_header_is_not_a_journal(tmp_path: Path) -> None:
     for line in NO_HEADERS:
         (tmp_path / "a.jsonl").write_text(line)
         assert crawls(tmp_path) == [], line[:50]

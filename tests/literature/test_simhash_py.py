@@ -1,4 +1,4 @@
-"""What simhash-py publishes, asked of what has its names here; and all pairs, against brute force."""
+"""The published results of simhash-py with our functions, and all pairs against brute force."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def every_two(numbers: list[int], distance: int) -> list[tuple[int, int]]:
 
 
 def clustered(bits: int, centres: int, around: int, seed: int) -> list[int]:
-    """Hashes of which many are near each other, some of them twice."""
+    """Hashes, many of which are near each other, and some of which are repeated."""
     generator = np.random.default_rng(seed)
     found = []
     for _ in range(centres):

@@ -43,7 +43,7 @@ def test_nouns_are_known_by_their_tags_and_long_words_by_their_characters() -> N
         assert min(score_words(tagged(f"{word}/v a/v a/v a/v a/v"), 1).values()) == (1 + value) / 4
 
 
-def test_words_are_compared_normalised_and_as_nouns_if_they_are_ever_one() -> None:
+def test_words_are_normalized_and_count_as_nouns_if_they_ever_are() -> None:
     assert score_words(tagged("Ferry/n FERRY/v ｆｅｒｒｙ/n a/v"), 1) == in_proportion(
         {"ferry": 5, "a": 1}
     )

@@ -24,7 +24,7 @@ def content(url: str) -> tuple[str, tuple[str, ...]]:
     return read.path, read.parameters
 
 
-def test_the_parts_of_a_url_are_told() -> None:
+def test_a_url_is_divided_into_its_parts() -> None:
     assert address(
         f"https://www.example.com/a/b.html?id=3&id=2&b=&utm_source=x&sid={SESSION}#top"
     ) == (
@@ -97,7 +97,7 @@ def test_one_content_has_many_addresses(url: str, same: str) -> None:
         (f"{SITE}/print", f"{SITE}/"),
     ],
 )
-def test_what_may_name_a_content_is_no_view(url: str, other: str) -> None:
+def test_a_parameter_that_may_name_content_is_not_a_view(url: str, other: str) -> None:
     assert content(url) != content(other)
 
 

@@ -113,7 +113,7 @@ def test_any_bytes_are_marks_or_refused(data: bytes) -> None:
     assert (read is None) == (not data)
 
 
-def test_no_bytes_are_no_marks() -> None:
+def test_empty_bytes_have_no_marks() -> None:
     assert unpacked(b"") is None
 
 

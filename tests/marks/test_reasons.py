@@ -32,7 +32,7 @@ def shown(name: str, number: str) -> ShownMarks:
         (Conflict.NUMBERS, "other numbers"),
     ],
 )
-def test_the_marks_that_differ_are_told(conflict: Conflict, reason: str) -> None:
+def test_the_differing_marks_are_reported(conflict: Conflict, reason: str) -> None:
     assert reason_of(conflict, shown("lamp", "7"), shown("chair", "8")) == reason
 
 

@@ -370,7 +370,9 @@ class TestAddressesOfOneForm:
             (0, 0, Conflict.TEXT),
         ],
     )
-    def test_both_may_name_one_page(self, canonical: int, its: int, expected: Conflict) -> None:
+    def test_two_pages_may_have_one_canonical_address(
+        self, canonical: int, its: int, expected: Conflict
+    ) -> None:
         addresses = replace(HERE, canonical=canonical), replace(BESIDE, canonical=its)
         assert between(ContentMarks(text=1), ContentMarks(text=2), addresses) is expected
         # Their names conflict all the same.

@@ -109,7 +109,7 @@ class TestHashes:
 
 
 class TestSketches:
-    def test_they_differ_in_about_as_many_bits_as_sets_in_members(self) -> None:
+    def test_sketches_differ_in_about_as_many_bits_as_sets_in_members(self) -> None:
         chooser = random.Random(1)
         for differing in (0, 1, 4, 10):
             counts = []

@@ -234,7 +234,7 @@ def test_numbered_posts_are_replies_but_teasers_and_a_single_article_are_not() -
     assert not any(prose(number, 20) in found.lines for number in (2, 3))
 
 
-def test_a_page_that_is_called_a_review_is_none_of_several() -> None:
+def test_a_single_element_named_review_is_not_a_comment() -> None:
     review = (
         f'<div class="review"><h1>{TITLE}</h1><p>{prose("post", 300)}</p><p>Seen 3 times</p></div>'
     )

@@ -118,7 +118,7 @@ def test_a_few_pairs_of_letters_may_be_meant() -> None:
 
 
 @pytest.mark.parametrize("head", ["", meta("utf-8")])
-def test_without_a_word_of_the_page_it_is_read_as_most_of_the_web_was(head: str) -> None:
+def test_a_page_without_a_declared_encoding_is_read_as_windows_1252(head: str) -> None:
     assert decode((head + FRENCH).encode("cp1252"), "utf-8") == head + FRENCH
     assert decode((head + FRENCH).encode("cp1252"), None) == head + FRENCH
 

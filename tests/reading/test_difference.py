@@ -1,4 +1,4 @@
-"""What is told of a change, what hostile texts cost, and texts on their way into a store and back."""
+"""The description of changes, the cost of hostile texts, and texts packed for a store."""
 
 from __future__ import annotations
 

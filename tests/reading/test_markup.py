@@ -1,4 +1,4 @@
-"""HTML and text are told apart, and XHTML and ruby are read as they are meant."""
+"""HTML and text are told apart, and XHTML and ruby are read correctly."""
 
 from __future__ import annotations
 

@@ -302,7 +302,7 @@ def test_what_each_page_of_a_site_has_around_its_content_is_none(name: str, extr
 
 
 @pytest.mark.parametrize("name", BORDER)
-def test_what_is_around_content_does_not_hide_it(name: str) -> None:
+def test_elements_around_content_do_not_hide_it(name: str) -> None:
     assert outcome(BORDER[name]) == "read"
 
 

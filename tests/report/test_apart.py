@@ -1,4 +1,4 @@
-"""What a report shows of pages that were kept apart, and what it concludes from them."""
+"""The pages that were kept apart in a report, and its conclusions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stories(count: int, **values: Any) -> list[Line]:
 
 
 def chained(path: str, by: str = "text", count: int = 120) -> list[Line]:
-    """Pages of which each is nearest to the one before it."""
+    """Pages that are each nearest to the one before."""
     urls = [NEWS + path.format(n) for n in range(count)]
     pairs = zip(urls[1:], urls, strict=False)
     return [page(urls[0], t=0), *(kept(url, nearest, by, 0.95) for url, nearest in pairs)]
@@ -249,11 +249,11 @@ def test_copies_of_kept_pages_are_copies_of_the_first_one(report_of: ReportOf) -
     assert (place["originals"], place["trap"]) == (1, "many URLs, few texts")
 
 
-def test_the_end_of_a_crawl_that_finds_kept_pages_alone_is_told(report_of: ReportOf) -> None:
+def test_a_crawl_that_ends_with_hardly_different_pages_is_reported(report_of: ReportOf) -> None:
     early = [page(f"{NEWS}/story/{n}", t=n) for n in range(30)]
     late = [{**line, "t": 30 + n} for n, line in enumerate(chained("/lost/{}"))]
     (found,) = findings(report_of(*early, *late), "At the end of the crawl")
-    assert "0.0% of the pages were new, without" in found
+    assert "0.0% of the pages were new, not counting" in found
     named = [{**line, "t": 30 + n} for n, line in enumerate(chained("/job/{}", "name"))]
     assert findings(report_of_again(report_of, *early, *named), "At the end of the crawl") == []
 

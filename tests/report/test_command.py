@@ -91,7 +91,7 @@ def test_a_file_is_written_in_the_format_of_its_name(
         ),
         (
             ["--json", "--output", "report.json"],
-            "--json prints the report, and --output writes it into a file",
+            "--json prints the report and --output writes it to a file",
         ),
         (["--output", "nowhere/report.html"], "there is no folder"),
         (["nowhere"], "there is no file or folder 'nowhere'"),
@@ -111,7 +111,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
 
 
 def test_a_full_disk_is_said_in_one_line_and_leaves_no_file(folder: Path) -> None:
-    """A limit of files stands for the disk."""
+    """A limit for the size of files simulates a full disk."""
     program = """
 import resource, sys
 from crawldedup.cli import main

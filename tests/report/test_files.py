@@ -216,7 +216,7 @@ def test_every_verdict_is_a_row_as_it_was_recorded(
     assert {each.name for each in tmp_path.glob("*it*")} == {path.name}
 
 
-def test_a_cell_of_csv_is_no_formula_and_no_escape(
+def test_a_csv_cell_cannot_be_a_formula_or_an_escape(
     tmp_path: Path, database: Database, report_of: ReportOf
 ) -> None:
     path = tmp_path / "report.csv"

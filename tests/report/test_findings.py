@@ -1,4 +1,4 @@
-"""What stands out in a crawl, and what does not."""
+"""The findings of a report."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def missing(url: str, status: int = 404, **values: object) -> Line:
     ("number", "others", "is_told"),
     [(1000, 9000, True), (20, 80, True), (20, 81, False), (999, 9000, False), (19, 0, False)],
 )
-def test_answers_without_a_page_are_told_if_they_are_many(
+def test_many_answers_without_a_page_are_reported(
     report_of: ReportOf, number: int, others: int, *, is_told: bool
 ) -> None:
     lines = [missing(f"{BLOG}old/{n}", referer=f"{BLOG}archive") for n in range(number)]
@@ -85,10 +85,10 @@ def test_answers_are_told_with_the_place_and_the_page_that_leads_there(
     (gone,) = findings(made := report_of(*lines, *bans, missing(f"{BLOG}x")), "status 404")
     assert gone == (
         "31 of 71 responses had the status 404, 30 of them at blog.example/old/{n}: see "
-        f"{BLOG}old/0, which {BLOG}archive links to. Links that lead nowhere cost a download each."
+        f"{BLOG}old/0, which {BLOG}archive links to. Each dead link costs a download."
     )
     (banned,) = findings(made, "status 429")
-    assert banned.endswith("A ban, a login or too quick a crawl is likely.")
+    assert banned.endswith("Likely causes are a ban, a login, or a crawl that is too fast.")
 
 
 def near(number: int, words: int, outcome: str = "near") -> Line:
@@ -125,7 +125,7 @@ def test_patterns_that_have_ended_are_told(report_of: ReportOf) -> None:
     ]
     made = report_of(page(BLOG), {"t": 2, "ended": pattern, "pages": 50}, *skipped)
     assert made["ended"] == [{"pattern": pattern, "pages": 50}]
-    assert findings(made, "1 pattern of URLs ended, because the last pages brought nothing new")
+    assert findings(made, "1 URL pattern ended because the last pages brought nothing new")
     assert made["crawl"]["left_out"] == 0
     shown = page_of(made)
     assert (

@@ -96,7 +96,7 @@ def test_broken_lines_are_counted_and_left_out(tmp_path: Path, database: Databas
     assert made["crawl"]["left_out"] == len(BROKEN)
 
 
-def test_the_headline_tells_what_was_delivered_again_and_what_was_not_downloaded(
+def test_the_headline_counts_redelivered_pages_and_skipped_downloads(
     report_of: ReportOf,
 ) -> None:
     known = [
@@ -115,7 +115,7 @@ def test_the_headline_tells_what_was_delivered_again_and_what_was_not_downloaded
     assert "Downloads that were skipped" in page_of(made)
 
 
-def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
+def test_the_state_of_the_index_is_described(report_of: ReportOf) -> None:
     end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
     settings = {"similarity": 0.9, "recall": 0.98}
     made = report_of(page(E_COM, probes=40), end, settings=settings)
@@ -127,7 +127,7 @@ def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
     made = report_of()
     assert (made["totals"]["responses"], findings(made)[0]) == (0, "No page was checked.")
-    assert "0 responses came, and none was checked." in page_of(made)
+    assert "0 responses came in, and none of them was checked." in page_of(made)
 
 
 RULE = {"kind": "query", "site": "https://e.com", "find": "sid", "replace": "", "folders": ["/a/"]}
@@ -283,7 +283,7 @@ def test_a_start_and_an_end_are_a_calendar_only_with_dates(
 
 
 def copies_of_one(number: int, others: int, path: str = "p{}") -> list[Line]:
-    """The lines of a crawl in which so many pages are copies of the first one."""
+    """The lines of a crawl in which this many pages are copies of the first one."""
     kept = [page(f"{E_COM}first"), *(page(f"{E_COM}other/{n}/of") for n in range(others))]
     return [*kept, *(copy(E_COM + path.format(n), f"{E_COM}first") for n in range(number))]
 

@@ -32,7 +32,7 @@ def text(random: Random, words: int = 200) -> str:
 
 
 def edited(original: str, random: Random, edits: int) -> str:
-    """Replace so many words by new ones, each of which changes three shingles."""
+    """Replace this many words with new ones, each of which changes three shingles."""
     words = original.split()
     for place in random.sample(range(1, len(words) - 1), edits):
         words[place] = f"new{random.randrange(10**6)}"
@@ -53,7 +53,7 @@ def collection(seed: int = 1, originals: int = 300) -> list[str]:
 
 
 def packed(pages: Sequence[Page], options: Options | None = None) -> Packed:
-    """Return what a worker process makes of pages, all of which can be read."""
+    """Return the result of a worker process for pages that can all be read."""
     answer, skipped = reader((options or Options()).index_values())(list(map(plain_page, pages)))
     assert not skipped
     return answer

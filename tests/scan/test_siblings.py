@@ -202,7 +202,7 @@ def are_siblings(marks: bytes, other: bytes) -> bool:
     return own is not None and its is not None and bool(conflict(own, its))
 
 
-def test_marks_that_keep_quiet_at_a_host_tell_nothing_apart_there() -> None:
+def test_ignored_marks_of_a_host_do_not_tell_its_pages_apart() -> None:
     # The same bytes at both hosts: what was read for one is not taken for the other.
     pages = [
         lamp(path, "Lamp", host=host, picture=path.replace("/", ""))

@@ -33,7 +33,7 @@ _FIGURES: Final = ("novelty", "clusters", "largest_cluster", "bytes_saved", "sec
 
 
 def counts_in(stats: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts of pages and items of Scrapy's stats that are ours, without their prefix."""
+    """Return our counts of pages and items in Scrapy's stats, without their prefix."""
     ours = {
         name.removeprefix("crawldedup/"): value
         for name, value in stats.items()
@@ -85,7 +85,7 @@ class Crawl:
 
     @property
     def errors(self) -> list[str]:
-        """The lines of the log that are warnings or worse, but for what is usual."""
+        """The lines of the log that are warnings or worse, except for the usual ones."""
         usual = ("DownloadHandler is experimental", "a new index begins")
         return [
             line

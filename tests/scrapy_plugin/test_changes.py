@@ -170,9 +170,9 @@ def test_a_crawl_between_the_two_hides_no_change(crawl: Crawler, tmp_path: Path)
         (["1", "2", "-o", "changes.txt"], "it must end with one of .html, .csv, .jsonl"),
         (["2", "1"], "EARLIER, 'news', began after LATER, 'news': swap them"),
         (["1", "1"], "EARLIER and LATER are the same crawl, 'news'"),
-        (["1", "both"], "both has the journals of 2 crawls"),
-        (["1"], "two crawls are compared, EARLIER and LATER"),
-        (["1", "2", "--since", "1d"], "name the later one alone"),
+        (["1", "both"], "both holds the journals of 2 crawls"),
+        (["1"], "name two crawls to compare, EARLIER and LATER"),
+        (["1", "2", "--since", "1d"], "name only the later one"),
         (["1", "--since", "yesterday"], "--since is 'yesterday'; it must be a time such as"),
         (["1", "--since", "1m"], "the crawl 'news' began before 1m: nothing was crawled since"),
         (["1", "--since", "1970-01-01", "--source", "."], "there are 0 other crawls of the spider"),
@@ -362,7 +362,7 @@ def test_pages_that_a_killed_crawl_may_have_met_are_not_new(
     assert rows["known"]["change"] == "unknown"
     assert rows["known"]["reason"] == "the earlier journal is incomplete"
     assert rows["new"]["change"] == "new"
-    assert "the earlier crawl 'news-1.0' is unfinished" in capsys.readouterr().err
+    assert "the earlier crawl 'news-1.0' did not finish" in capsys.readouterr().err
     (tmp_path / "changes.jsonl").unlink()
     rows = changes_between(tmp_path, [line("met", "new", "3"), END], later)
     assert rows["known"]["change"] == "new"
@@ -387,11 +387,11 @@ def test_pages_that_a_killed_crawl_had_not_asked_for_are_unknown(
         "text": ("unknown", "the later journal is incomplete"),
         "answered": ("moved", ""),
     }
-    assert "the later crawl 'news-2.0' is unfinished" in capsys.readouterr().err
+    assert "the later crawl 'news-2.0' did not finish" in capsys.readouterr().err
     names = [str(tmp_path / f"{number}.0.jsonl") for number in "12"]
     assert main(["changes", *names, "-o", str(tmp_path / "changes.html")]) == 0
     shown = html.parse(tmp_path / "changes.html").getroot().text_content()
-    assert "The later crawl 'news-2.0' is unfinished, because its journal has no end" in shown
+    assert "The later crawl 'news-2.0' did not finish (its journal has no end)" in shown
     (tmp_path / "changes.jsonl").unlink()
     capsys.readouterr()
     rows = changes_between(tmp_path, earlier, [*later, END])

@@ -21,7 +21,7 @@ def crawl(spider: str, site: Site, output: Path, **settings: str) -> CompletedPr
     return run_prepared("scrapy", "crawl", spider, *arguments, folder=EXAMPLE)
 
 
-def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:
+def test_updates_yields_new_and_changed_pages(tmp_path: Path) -> None:
     with Site({}) as site:
 
         def news(**pages: Answer) -> dict[str, str]:
@@ -36,7 +36,7 @@ def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:
         assert changed == {"index": "revisit", "b": "revisit", "c": "new"}
 
 
-def test_monitors_tell_a_crawl_that_went_wrong(tmp_path: Path) -> None:
+def test_monitors_report_a_crawl_that_went_wrong(tmp_path: Path) -> None:
     with Site({f"/{number}": article(number // 2) for number in range(6)}) as site:
         done = crawl(
             "pages",

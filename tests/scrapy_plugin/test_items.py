@@ -119,7 +119,7 @@ def test_an_item_is_itself_by_its_url_with_the_fragment() -> None:
 @pytest.mark.parametrize(
     "name", ["SKU:1", "A?c=1&b=2", "//e.com/t", 7, Decimal("7.50"), uuid.UUID(int=7), Path("a/b")]
 )
-def test_a_name_that_is_no_url_counts_as_it_is_spelled(name: object) -> None:
+def test_a_name_that_is_not_a_url_is_used_as_it_is(name: object) -> None:
     assert identity_in({"url": name}) == (str(name), f"item {name}")
 
 

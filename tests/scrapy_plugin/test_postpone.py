@@ -67,7 +67,7 @@ def test_a_pattern_of_copies_waits_behind_others(postpone: PostponeMiddleware) -
 def test_a_pattern_of_pages_that_are_hardly_apart_waits(
     postpone: PostponeMiddleware, by: str, priorities: list[int]
 ) -> None:
-    """Empty months repeat their address, and are kept: contents come first all the same."""
+    """Empty months repeat their address, so they are kept, but content still comes first."""
     for url in MONTHS[:20]:
         postpone.page_judged(Verdict(NEW, url, rejected=MONTHS[0], rejected_by=by))
     assert waits(postpone, Request(MONTHS[30])) == priorities

@@ -63,7 +63,7 @@ def test_the_next_crawl_receives_them_again(crawl: Crawler, lasting_store: str) 
 
 
 def test_the_same_bytes_are_a_shell_where_their_title_says_nothing(crawl: Crawler) -> None:
-    """A worker remembers what it has read by its bytes, but of these the URL decides."""
+    """A worker remembers pages by their bytes, but for shells, the URL counts as well."""
     pages = ["/p/blue-lamp", "/p/blue-lamp?utm_source=x", "/p/4711", "/p/4712"]
     with Site(dict.fromkeys(pages, shell("Blue lamp"))) as site:
         result = crawl(site, pages, CRAWLDEDUP_ACTION="drop", CRAWLDEDUP_WORKERS=1)

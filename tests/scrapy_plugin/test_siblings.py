@@ -100,7 +100,7 @@ def test_a_crawl_without_pages_says_nothing_of_hosts() -> None:
 
 
 class HeroPages(dict[str, Answer]):
-    """Pages that show one of three hero pictures in turn, but for those of the gallery."""
+    """Pages that show one of three hero pictures in turn, except for those of the gallery."""
 
     loads = 0
 

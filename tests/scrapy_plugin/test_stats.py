@@ -188,7 +188,7 @@ def test_a_store_that_fails_again_and_again_is_mentioned_now_and_then(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     down = f"crawldedup: {DOWN}. Pages pass unchecked until the store answers"
-    again = "crawldedup: the store answers again, pages are checked"
+    again = "crawldedup: the store answers again, so pages are checked"
     stats = Counting()
     for seconds, said in ((0, [down, again]), (1, []), (SILENT_SECONDS, [down, again])):
         monkeypatch.setattr(stats_module.time, "monotonic", lambda seconds=seconds: seconds)

@@ -422,4 +422,4 @@ def test_copies_of_one_page_do_not_close_a_site_that_has_others(place: str, craw
     assert set(others) <= set(result.passed)
     assert result.report["stats"]["finish_reason"] == "finished"
     if result.report.get("walls"):
-        assert "Earlier pages of 127.0.0.1 can still be had" in result.log
+        assert "Earlier pages of 127.0.0.1 are still available" in result.log

@@ -205,7 +205,7 @@ class TestCrowds:
 
     @given(st.floats(0.51, 1.0), st.floats(0.5, 0.9999))
     @settings(deadline=None, max_examples=50)
-    def test_none_asks_for_more_than_the_wanted_similarity(
+    def test_no_query_requires_more_than_the_given_similarity(
         self, similarity: float, recall: float
     ) -> None:
         rule = crowd_rule(similarity, recall, VERIFY_BITS)

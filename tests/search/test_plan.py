@@ -83,7 +83,7 @@ def volatile_plan(
     similarity: float,
     **limits: Any,
 ) -> ProbePlan:
-    """Return the plan but for its first probe, the page's own key."""
+    """Return the plan without its first probe, the page's own key."""
     keys = np.array([[table.key(fingerprint) for table in tables]], np.uint64)
     slopes = np.array([steepness(similarity)], np.float32)
     (plan,) = volatile_plans(keys, weights[None], tables, slopes, PlanLimits(prefix, **limits))

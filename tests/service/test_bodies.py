@@ -1,4 +1,4 @@
-"""Compressed request bodies: they are read as plain ones are, and a few bytes are never gigabytes."""
+"""Compressed request bodies are read like plain ones, and never expand to gigabytes."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_damaged_body_is_refused(small: Service, coding: str, body: bytes, sai
 
 
 def test_many_members_take_no_time() -> None:
-    """What stands behind a member must not be copied as a whole for each one."""
+    """The bytes after a member must not all be copied for each member."""
     body = gzip.compress(b"x") * 1_000 + gzip.compress(b"y" * 1000)
     body += bytes(7 << 20)
     begun = time.process_time()

@@ -160,7 +160,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
         yield started
 
 
-def test_a_token_that_only_reads_changes_nothing(watched: Service) -> None:
+def test_a_read_only_token_cannot_change_the_index(watched: Service) -> None:
     reading = {"authorization": f"Bearer {READ_TOKEN}"}
     watched.http.headers.update(ALLOWED)
     watched.check(**PAGE)

@@ -1,4 +1,4 @@
-"""The programs of the guide do what it says, on web archives."""
+"""The programs in the guide work on web archives as described."""
 
 from __future__ import annotations
 

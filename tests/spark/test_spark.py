@@ -55,7 +55,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 def varied(text: str, changes: int, rng: random.Random) -> str:
-    """Return a text in which so many words are others."""
+    """Return a text in which this many words are replaced."""
     words = text.split()
     for place in rng.sample(range(len(words)), min(changes, len(words))):
         words[place] = f"other{rng.randrange(10**6)}"

@@ -58,7 +58,7 @@ OTHER_NAMESPACE = replace(LAYOUT, namespace="test2")
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What a store is told of a page's text, and the weights that only a query needs."""
+    """The values of a page's text that a store gets, and the weights that only a query needs."""
 
     search_weights: NDArray[np.float32]
     verify_weights: NDArray[np.float32]
@@ -151,7 +151,7 @@ def named(number: int, name: int, **content: Any) -> bytes:
 
 
 def pictured(number: int, *pictures: int) -> bytes:
-    """The marks of a page of which nothing is known but its pictures, the lead picture first."""
+    """The marks of a page that only has these pictures, the lead picture first."""
     return marks(number, pictures=pictures, has_lead=True)
 
 
@@ -174,7 +174,7 @@ def query(
     max_candidates: int = MAX_CANDIDATES,
     similarity: float = 0.9,
 ) -> Query:
-    """The question a `Deduplicator` would ask; `pages` is the size of the index as far as it knows."""
+    """The query that a `Deduplicator` would make if it thought the index had `pages` pages."""
     keys = LAYOUT.keys(page.search)
     if page.thin:
         plan, rule, prefilter = single_plan(keys[0]), EQUAL_ONLY, None

@@ -191,7 +191,7 @@ class ReferenceStore:
         return is_counted
 
     def _add(self, query: Query, removed: Sequence[int], place: int | None) -> None:
-        """Add a page in place of those that are removed, and of what had its URL."""
+        """Add a page, which replaces removed pages and an earlier page with its URL."""
         pages = self._index.pages
         for number in removed:
             self._index.pending.pop(pages[number][0].url_key, None)

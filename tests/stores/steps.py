@@ -136,7 +136,7 @@ URLS = [f"https://example.com/{name}" for name in "aAbBcd"]
 
 
 class Step(NamedTuple):
-    """What happens next, and to what; a step uses what it needs."""
+    """The next step of a story, and its values. A step uses the values that it needs."""
 
     what: str
     crawler: int
@@ -262,7 +262,7 @@ def covered(store: Any, step: Step) -> Any:
 
 
 def promised(answer: Any, retention: Retention) -> Any:
-    """What all stores agree on: while pages expire, some of those that have may be counted still."""
+    """The values that all stores agree on. Expired pages may still be counted for a while."""
     if isinstance(answer, StoreUnavailableError):
         return NO_ANSWER
     if isinstance(answer, StoreInfo):

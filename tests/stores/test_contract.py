@@ -214,7 +214,7 @@ class TestBatches:
         rng: np.random.Generator,
         limits: dict[str, Any],
     ) -> None:
-        """So many that not all keys in their ranges may be read."""
+        """There are so many that not all keys in their ranges may be read."""
         template = random_page(rng)
         pages = [
             replace(random_page(rng), search_weights=template.search_weights) for _ in range(70)
@@ -349,7 +349,7 @@ class TestSessions:
         second.open()
         assert status(second, page, A) is (Kind.REVISIT if exited else Kind.EXACT_DUPLICATE)
 
-    def test_what_later_queries_name_is_delivered(
+    def test_pages_named_in_later_queries_are_delivered(
         self, shared: Shared, page: Page, other: Page
     ) -> None:
         dead, successor = shared(), shared()

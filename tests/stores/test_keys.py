@@ -105,7 +105,7 @@ class TestBegunAgain:
         assert crawler.key == newcomer.key
 
 
-def test_pages_of_one_batch_that_have_another_key_are_refused_and_no_others(
+def test_only_the_pages_of_a_batch_with_another_key_are_rejected(
     store: Store, page: stored.Page, other: stored.Page
 ) -> None:
     refused = replace(stored.query(other, B), key_id=7)

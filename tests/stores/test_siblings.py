@@ -386,7 +386,7 @@ class TestCertainViews:
         ask(store, other, A, bare)
         assert told(ask(store, page, B, bare))[0] is Kind.NEW
 
-    def test_thin_pages_take_part_and_those_of_equal_bits_do_not_by_themselves(
+    def test_thin_pages_with_equal_bits_are_not_copies_by_that_alone(
         self, store: Store, rng: np.random.Generator
     ) -> None:
         first, second = thin_page(rng), thin_page(rng)
@@ -666,7 +666,7 @@ class TestFiling:
         ask(store, page, B, named(1, 1))
         assert filed(store, near_page(page), named(2, 1)) == {B}
 
-    def test_replaced(self, store: Store, page: Page) -> None:
+    def test_a_replacement_is_filed_under_its_own_keys(self, store: Store, page: Page) -> None:
         near = near_page(page)
         ask(store, page, A, named(1, 1), rank=1)
         assert ask(store, near, B, pictured(2, 3)).replaces

@@ -15,7 +15,7 @@ _kept: list[bytes] = []
 
 
 def obedient(setup: dict[str, Any]) -> Callable[[Any], object]:
-    """Return a handler that does what it is told, and answers with its process and the message."""
+    """Return a handler that follows the message, and answers with its process and the message."""
     if "refuse" in setup:
         raise ConfigurationError(setup["refuse"])
     if "die" in setup:

@@ -202,7 +202,7 @@ async def test_a_blocked_event_loop_costs_no_request(pool: WorkerPool) -> None:
 
 
 @pooled()
-async def test_who_leaves_delays_nobody(pool: WorkerPool) -> None:
+async def test_a_client_that_leaves_delays_nobody(pool: WorkerPool) -> None:
     left = called(pool, ["sleep", 0.1], 200)
     await asyncio.sleep(0.3)
     for each in left:
@@ -253,7 +253,7 @@ def test_a_worker_that_dies_while_it_starts_is_tried_once_more(
 
 @pytest.mark.parametrize("program", ["/no/such/program", "false"])
 @pooled()
-async def test_a_program_that_is_none_is_an_error_at_once(
+async def test_a_file_that_is_not_a_program_fails_at_once(
     pool: WorkerPool, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pools, "command_of", lambda *_: [program])

@@ -46,7 +46,7 @@ def test_equal_pages_of_two_hosts_are_read_as_each_host_says() -> None:
     assert muted.marks.pictures == ()
 
 
-def test_a_text_crosses_only_if_it_is_asked_for() -> None:
+def test_a_worker_sends_the_text_only_on_request() -> None:
     answer = reader(Options().index_values())
     pages = [Page("https://e.com/1", html=HTML.format(title="A Ferry \ud800"))]
     # A page that was read before is answered from what is kept of it.

@@ -1,6 +1,6 @@
 -- name: make_contents
--- Of each URL what it was when the crawl met it first, and its text when it was met last. A better copy has replaced the
--- page that came first: that one is the copy then. URLs are long: 64 bits tell them apart.
+-- For each URL, its first verdict in the crawl, and its last text. If a better copy has replaced the page that came
+-- first, that page is the copy. URLs are long, so they are compared by 64 bits.
 CREATE TABLE contents AS WITH replaced AS (
     SELECT DISTINCT hash(original) AS page FROM pages WHERE replaces AND original <> url
 )
@@ -12,7 +12,7 @@ SELECT hash(url) AS page, any_value(url) AS url, any_value(site) AS site, arg_mi
 FROM places WHERE is_judged(outcome) OR outcome = 'revisit' GROUP BY page;
 
 -- name: make_answers
--- What else was answered at each URL, or why its page did not come.
+-- The other responses at each URL, or the reason why its page did not come.
 CREATE TABLE answers AS SELECT page, arg_max(status, moment) AS status, arg_max(reason, moment) AS reason FROM (
     SELECT hash(url) AS page, coalesce(status, 0) AS status, coalesce(reason, '') AS reason, moment FROM pages
     WHERE outcome IN ('skipped', 'error')
@@ -22,9 +22,9 @@ CREATE TABLE answers AS SELECT page, arg_max(status, moment) AS status, arg_max(
 ) GROUP BY page;
 
 -- name: make_moves
--- The addresses that the earlier crawl did not meet, and what they have in common with a page that is not met any more:
--- its text, or that they are copies of it. A later crawl that was cut short may not have come to the page, which may be
--- where it was: then only a page whose address was asked for has moved.
+-- The addresses that the earlier crawl did not see, and what they have in common with a page that is no longer there:
+-- its text, or that they are copies of it. If the later crawl was cut short, it may not have requested the page, which
+-- may still be there: then a page has only moved if its old address was requested.
 CREATE TABLE moves AS WITH arrived AS (
     SELECT * FROM contents WHERE page NOT IN (SELECT page FROM former.contents)
 ), left_behind AS (
@@ -42,7 +42,7 @@ SELECT page, min(new_url) AS url FROM (
 ) GROUP BY page;
 
 -- name: make_changes_since
--- Copies are left out: their originals count.
+-- Copies are left out, because their originals count.
 CREATE TABLE changes_since AS WITH states AS (
     SELECT coalesce(now.url, earlier.url) AS url, coalesce(now.site, earlier.site) AS site, moves.url AS moved_to,
         status, reason, now.changed_by, now.difference, CASE
@@ -52,11 +52,11 @@ CREATE TABLE changes_since AS WITH states AS (
             WHEN now.outcome = 'revisit' AND NOT $is_whole THEN 'unknown'
             ELSE 'new' END
         WHEN now.changed AND (
-            -- A crawl in between may have met another text, and this one the text of the earlier crawl.
+            -- A crawl in between may have seen another text, and this one the text of the earlier crawl.
             $is_next OR NOT $by_text OR now.digest <> earlier.digest OR coalesce(now.changed_by, 'text') <> 'text'
         ) THEN if(now.is_copy AND earlier.is_copy, NULL, 'changed')
         WHEN now.is_copy THEN NULL
-        -- The verdict on a revisit knows of lines that change by themselves, as two digests do not.
+        -- The verdict on a revisit takes lines that change with every load into account, unlike digests.
         WHEN now.outcome = 'revisit' AND $is_next THEN 'unchanged'
         WHEN now.page IS NOT NULL AND NOT $by_text THEN 'unknown'
         WHEN now.page IS NOT NULL THEN if(now.digest = earlier.digest, 'unchanged', 'changed')
@@ -84,7 +84,7 @@ FROM states WHERE change IS NOT NULL;
 SELECT process FROM lines GROUP BY process HAVING count("end") = 0;
 
 -- name: joined
--- Files with the journals of several crawls: the times of all but the first are unknown.
+-- Files with the journals of several crawls. The times of all crawls except the first are unknown.
 SELECT process, count(*) AS crawls FROM lines WHERE crawldedup_journal IS NOT NULL
 GROUP BY process HAVING count(*) > 1 ORDER BY process;
 

@@ -1,25 +1,25 @@
 -- name: macros
--- What is done is shown by `tell`.
+-- `tell` shows the progress.
 SET enable_progress_bar = false;
 CREATE MACRO is_judged(outcome) AS outcome IN ('new', 'near', 'exact', 'thin');
 CREATE MACRO is_copy(outcome) AS outcome IN ('near', 'exact');
--- What kept a new page apart from one that reads alike is a mark.
+-- Whether it was a mark that kept a new page apart from one that reads alike.
 CREATE MACRO is_apart(outcome, cause) AS outcome IN ('new', 'thin')
     AND cause IN ('name', 'picture', 'player', 'data', 'listing', 'text', 'links', 'numbers');
--- Contents may differ in their texts or links alone, but so do the pages of walls and traps: where these are looked for,
--- such a page counts as a copy.
+-- Contents may differ only in their texts or links, but so do the pages of walls and traps. To detect these, such a
+-- page counts as a copy.
 CREATE MACRO is_hardly_apart(outcome, cause) AS outcome = 'new' AND coalesce(cause IN ('text', 'links'), false);
--- A skipped request names the rule that takes its page for a copy, or the pattern that has ended (CRAWLDEDUP_BUDGET).
+-- A skipped request names the rule that predicts a copy, or the pattern that has ended (CRAWLDEDUP_BUDGET).
 CREATE MACRO is_over_budget(rule) AS starts_with(coalesce(rule, ''), 'budget of ');
--- Scheme and host, as they stand in a URL.
+-- Scheme and host, as written in a URL.
 CREATE MACRO origin_of(url) AS regexp_extract(coalesce(url, ''), '(?s)^.{1,19}?://[^/?#]*');
--- Of one URL so many parameters count, or the few URLs that have more would fill the table.
+-- The number of parameters that count in one URL. Otherwise, the few URLs with more would fill the table.
 CREATE MACRO parameters_of(url) AS
     list_filter(string_split(regexp_extract(url, '\?([^#]*)', 1), '&')[:30], lambda parameter: parameter <> '');
--- Not a number is more than any number.
+-- NaN sorts above all numbers.
 CREATE MACRO sound(figure, most) AS if(figure BETWEEN 0 AND most, figure, NULL);
--- Names of one kind become one: dates, ids, numbers, and titles with hyphens. What differs in nothing else is one
--- pattern. Ids and parameters of paths are rare: a look is cheaper than a replacement.
+-- Names of the same kind become one: dates, ids, numbers, and titles with hyphens. URLs that only differ in these have
+-- the same pattern. Ids and parameters in paths are rare, so searching first is cheaper than replacing.
 CREATE MACRO pattern_of(path) AS
     regexp_replace(regexp_replace(regexp_replace(regexp_replace(
         if(regexp_matches(path, '[0-9a-fA-F]{16}|;'),
@@ -28,7 +28,7 @@ CREATE MACRO pattern_of(path) AS
         '\d+', '{n}', 'g'),
         '/[^/]*[-_%][^/]*[-_%][^/]*', '/*', 'g'),
         '^((/[^/]*){4})/.+$', '\1/…');
--- Responses by outcome, those of siblings, and the shares of duplicates among the checked pages, and of new ones among the judged.
+-- Responses by outcome, siblings, and the shares of duplicates among checked pages and of new pages among judged ones.
 CREATE MACRO counted(outcome, cause) AS {
     'counts': {
         'new': count(*) FILTER (outcome = 'new'), 'near': count(*) FILTER (outcome = 'near'),
@@ -46,8 +46,8 @@ CREATE MACRO counted(outcome, cause) AS {
         / nullif(count(*) FILTER (is_judged(outcome) OR outcome = 'revisit'), 0),
     'novelty': count(*) FILTER (outcome = 'new') / nullif(count(*) FILTER (is_judged(outcome)), 0)
 };
--- Most pages of a place are copies, and nothing new came at its end. Mirrors and print views are no traps: they have an
--- end, for they repeat a page each. A revisit is no copy: the place has a text of its own there, as it had when the page
+-- Most pages of a place are copies, and nothing new came at the end. Mirrors and print views aren't traps: they have an
+-- end, because each repeats one page. A revisit isn't a copy: the place has its own text there, as it had when the page
 -- was new.
 CREATE MACRO trap(kind, checked, copies, since_new, is_mirror) AS CASE
     WHEN since_new < 50 OR copies < 0.5 * checked THEN ''
@@ -55,19 +55,19 @@ CREATE MACRO trap(kind, checked, copies, since_new, is_mirror) AS CASE
     WHEN is_mirror THEN ''
     WHEN regexp_matches(kind, '(?i)calend|\bevents?\b|agenda|\{date\}') THEN 'calendar'
     ELSE 'many URLs, few texts' END;
--- A duplicate, where the crawl met it, and how it differs from its original.
+-- A duplicate, its place in the crawl, and how it differs from its original.
 CREATE MACRO member(url, original, outcome, similarity, action, referer, difference) AS {
     'url': url, 'original': coalesce(original, ''), 'outcome': outcome, 'similarity': similarity,
     'action': coalesce(action, ''), 'referer': coalesce(referer, ''), 'difference': coalesce(difference, '')
 };
--- How figures are spread over the pages; quantiles are estimates.
+-- The distribution of figures over the pages. Quantiles are estimates.
 CREATE MACRO spread(name, figure) AS {
     'name': name, 'total': sum(figure)::DOUBLE, 'median': approx_quantile(figure, 0.5)::DOUBLE,
     'p95': approx_quantile(figure, 0.95)::DOUBLE, 'most': max(figure)::DOUBLE
 };
 
 -- name: make_lines
--- A value of another type is left out, and so is an outcome that this version does not know.
+-- Values of other types are left out, and so are outcomes that this version doesn't know.
 CREATE TABLE lines AS
 WITH parts AS (
     SELECT *, origin_of(url) AS origin, list_position($names, filename) AS process
@@ -88,7 +88,7 @@ WITH parts AS (
 ), patterns AS (
     SELECT * EXCLUDE (path), if(origin <> '', pattern_of(path), '') AS pattern FROM paths
 )
--- A pattern is a folder and a name in it, so that folders with many names can be taken together.
+-- A pattern is a folder and a name in it, so folders with many names can be combined.
 SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE (
         if(outcome IN ('new', 'near', 'exact', 'thin', 'revisit', 'skipped', 'error'), outcome, NULL) AS outcome,
         sound(similarity, 1) AS similarity, sound(rejected_similarity, 1) AS rejected_similarity,
@@ -113,14 +113,14 @@ CREATE VIEW places AS SELECT pages.*, coalesce(sites.site, '') AS site,
     pages.folder || CASE WHEN wide.site IS NULL THEN leaf ELSE '*' END AS pattern
 FROM pages LEFT JOIN sites USING (origin)
 LEFT JOIN wide_folders AS wide ON wide.site = sites.site AND wide.folder = pages.folder;
--- What is a row where every verdict is written.
+-- The rows if every verdict is written.
 CREATE VIEW verdicts AS SELECT number, moment, site, url, outcome, original, similarity, hamming, copies, words, action,
     changed, unchanged, replaces, abandoned, digest, reason, bytes, status, referer, depth, latency, waited, read, store,
     probes, candidates, difference, rejected_url, rejected_similarity, rejected_by, apart, process
 FROM places;
 
 -- name: unread_lines
--- Lines that are cut off, foreign, or name no outcome of this version.
+-- Lines that are cut off, foreign, or have an outcome that this version doesn't know.
 SELECT count(*) AS lines FROM lines WHERE coalesce(outcome, wall, skipped, volatile, "end", known::VARCHAR,
     crawldedup_journal::VARCHAR, withdrawn::VARCHAR, ended) IS NULL;
 

@@ -1,6 +1,6 @@
 -- name: make_clusters
--- A page that replaces the kept one takes its duplicates over, with those of pages that this one had replaced. In the
--- view it is the original then, and the former one its duplicate.
+-- A page that replaces the kept one inherits its duplicates, including those of pages that the kept one had replaced.
+-- In the view, it is the original, and the former one is its duplicate.
 CREATE TABLE renamed AS WITH RECURSIVE replaced AS (
     SELECT original AS former, arg_max(url, moment) AS kept FROM pages
     WHERE replaces AND original IS NOT NULL AND original <> url GROUP BY original
@@ -21,7 +21,7 @@ CREATE TABLE kept_pages AS SELECT kept, count(*) AS copies, count(*) FILTER (out
 FROM copies GROUP BY kept;
 
 -- name: clusters
--- The largest, with their least alike members: a wrong one is among those.
+-- The largest clusters with their least similar members, because a wrong one would be among these.
 WITH biggest AS (SELECT * FROM kept_pages ORDER BY copies DESC, kept LIMIT 50), chosen AS (
     SELECT unnest(min_by(number, coalesce(similarity, 1), 20)) AS number, copies.kept
     FROM copies JOIN biggest USING (kept) GROUP BY copies.kept
@@ -43,22 +43,22 @@ SELECT kept, copies, words, url AS example FROM (
 ) ORDER BY copies DESC, kept LIMIT 20;
 
 -- name: make_firsts
--- Pages that their texts or links alone kept apart, and hashes of the pages that these were kept apart from. URLs are
--- long: 64 bits tell them apart.
+-- Pages that were kept apart by nothing but their texts or links, and hashes of their nearest pages. URLs are long, so
+-- they are compared by 64 bits.
 CREATE TABLE firsts AS SELECT hash(url) AS page, min(hash(rejected_url)) AS first FROM pages
 WHERE is_hardly_apart(outcome, rejected_by) AND rejected_url <> '' AND rejected_url <> url GROUP BY page;
 
 -- name: count_links
--- Pages whose page was kept apart from yet another one.
+-- Pages whose nearest page was kept apart from another page.
 SELECT count(*) AS links FROM firsts JOIN firsts AS further ON further.page = firsts.first;
 
 -- name: shorten_links
--- Each page may be nearest to the one before it. In each step, chains become half as long.
+-- Each page may be nearest to the one before it. Each step halves the length of chains.
 CREATE OR REPLACE TABLE firsts AS SELECT firsts.page, coalesce(further.first, firsts.first) AS first
 FROM firsts LEFT JOIN firsts AS further ON further.page = firsts.first;
 
 -- name: alike
--- Pages that many others differ from in texts or links alone.
+-- Pages that many others differ from only in texts or links.
 WITH largest AS (SELECT first, count(*) AS pages FROM firsts GROUP BY first ORDER BY pages DESC, first LIMIT 20)
 SELECT min(rejected_url) AS url, any_value(largest.pages) AS pages
 FROM (SELECT rejected_url, hash(rejected_url) AS first FROM pages WHERE is_hardly_apart(outcome, rejected_by))
@@ -84,7 +84,7 @@ SELECT outcome, coalesce(reason, '') AS reason, count(*) AS pages
 FROM pages WHERE outcome IN ('skipped', 'error') GROUP BY ALL ORDER BY pages DESC LIMIT 40;
 
 -- name: refusals
--- What servers answered in place of pages, where most of it was, and a page that led there.
+-- The statuses that servers sent instead of pages, the place with most of them, and a page that links there.
 WITH answers AS (
     SELECT TRY_CAST(regexp_extract(reason, '^http_(\d+)$', 1) AS INTEGER) AS status, site || pattern AS place, url, referer,
         number
@@ -103,20 +103,20 @@ SELECT site, count(*) AS pages, min(url) AS url FROM places WHERE outcome = 'ski
 GROUP BY site ORDER BY pages DESC, site LIMIT 20;
 
 -- name: walls
--- A fleet meets each wall several times.
+-- In a fleet, several crawlers report each wall.
 SELECT wall AS url, coalesce(max(share), 0) AS share, coalesce(arg_max("window", share), 0) AS "window",
     min(moment) AS seconds
 FROM lines WHERE wall IS NOT NULL GROUP BY wall ORDER BY seconds LIMIT 20;
 
 -- name: savings
--- What was downloaded after all, or anyway, is not saved.
+-- Pages that were downloaded after all, or anyway, are not saved downloads.
 SELECT coalesce(rule, '') AS rule, count(DISTINCT page) AS downloads
 FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL AND NOT is_over_budget(rule))
 ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
 GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
 
 -- name: over_budget
--- Nobody knows whether these pages are copies.
+-- Whether these pages are copies is not known.
 SELECT substr(rule, 11) AS pattern, count(DISTINCT page) AS downloads
 FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL AND is_over_budget(rule))
 ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
@@ -126,7 +126,7 @@ GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
 SELECT DISTINCT rule FROM lines WHERE withdrawn IS NOT NULL AND rule <> '' ORDER BY rule LIMIT 40;
 
 -- name: ended
--- Patterns of URLs that have ended, because their last pages brought nothing new.
+-- URL patterns that have ended because their last pages brought nothing new.
 SELECT ended AS pattern, max(pages) AS pages FROM lines WHERE ended IS NOT NULL
 GROUP BY ended ORDER BY min(moment), ended LIMIT 40;
 
@@ -149,7 +149,7 @@ SELECT * FROM (SELECT unnest([
 ], recursive := true) FROM pages) WHERE most IS NOT NULL;
 
 -- name: stats
--- Those at the ends of all processes: counts are added up, and of maxima the largest is taken.
+-- The stats at the ends of all processes: the sum of counts, and the largest of maxima.
 SELECT key AS name, arg_max(value ->> '$', moment) FILTER (type = 'VARCHAR') AS text,
     if(regexp_matches(key, 'max|largest'), max(number), sum(number)) AS number
 FROM (
@@ -158,7 +158,7 @@ FROM (
 ) GROUP BY key HAVING text IS NOT NULL OR number IS NOT NULL ORDER BY key;
 
 -- name: moments
--- `rate` are the checked pages a minute; the last step may be short.
+-- `rate` is the number of checked pages per minute. The last step may be short.
 SELECT slot * $step AS seconds, unnest(counted(outcome, rejected_by)), arg_max(known, moment) AS known,
     60 * count(*) FILTER (is_judged(outcome) OR outcome = 'revisit')
         / if(slot = $last, greatest($last_step, $step / 4), $step) AS rate
@@ -168,14 +168,15 @@ FROM (SELECT unnest(range($last + 1)) AS slot) LEFT JOIN (
 ) USING (slot) GROUP BY slot ORDER BY slot;
 
 -- name: make_explained
--- Copies that differ from their originals in what URL rules leave out alone: a crawl by the rules would not fetch them.
+-- Copies that differ from their originals only in what URL rules remove. A crawl with the rules would not fetch them.
 CREATE TABLE explained AS SELECT number FROM pages
 WHERE $has_rules AND is_copy(outcome) AND original IS NOT NULL AND have_one_target(url, original);
 
 -- name: make_places
--- `recent` is the share of new pages among the last judged ones, `since_new` counts the judged pages after the last one
--- with a text of its own, and `originals` the pages that the copies repeat: five copies each on average, in a trap. Pages
--- that are hardly apart from the first one of their kind count as its copies. What URL rules explain is no sign of a trap.
+-- `recent` is the share of new pages among the last judged ones, `since_new` is the number of judged pages after the
+-- last one with its own text, and `originals` is the number of pages that the copies repeat. In a trap, these are five
+-- copies each on average. Pages that hardly differ from the first one of their kind count as its copies. Copies that
+-- URL rules explain aren't a sign of a trap.
 CREATE MACRO places_by(by_pattern) AS TABLE
 WITH named AS (
     SELECT *, if(by_pattern, pattern, '') AS name, is_hardly_apart(outcome, rejected_by) AS is_hardly,
@@ -205,8 +206,8 @@ SELECT * EXCLUDE (unexplained), if(name = '', '', trap(name, checked - explained
     originals * 5 > duplicates + counts.thin + hardly_apart)) AS trap
 FROM complete ORDER BY responses DESC, site, name;
 CREATE TABLE patterns AS SELECT * FROM places_by(true);
--- One value for some pages is a filter or a view; a value for each page is a trap. When the last page with a text of its
--- own came is not known of a parameter: it may have one in twenty.
+-- If several pages have the same value, it is a filter or a view. If each page has a different value, it is a trap.
+-- For a parameter, it isn't known when the last page with its own text came: one in twenty may have one.
 CREATE TABLE parameters AS WITH pairs AS (
     SELECT site, outcome, rejected_by, bytes, number IN (FROM explained) AS is_explained,
         unnest(parameters_of(url)) AS pair
@@ -220,7 +221,7 @@ CREATE TABLE parameters AS WITH pairs AS (
         0 AS since_new, 0 AS originals, count(*) FILTER (is_explained) AS explained, approx_count_distinct(value) AS "values",
         avg(regexp_full_match(value, '\d{4}-?\d{1,2}(-?\d{1,2})?')::INTEGER) > 0.5
             OR regexp_full_match(lower(name), 'date|day|month|year|week|ical|tribe-bar-date')
-            -- Elsewhere they name a place in a list, or where a visitor comes from: a calendar has dates there.
+            -- Without dates, they name a place in a list, or where a visitor comes from. A calendar has dates.
             OR regexp_full_match(lower(name), 'from|to|start|end')
                 AND avg(regexp_full_match(value, '\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?.*|1\d{9}(\d{3})?')::INTEGER) > 0.5
             AS is_date,
@@ -250,7 +251,7 @@ SELECT * FROM (
 ) ORDER BY trap = '', since_new DESC, responses DESC, site, name LIMIT 200;
 
 -- name: bins
--- From one bin below the limit on, so that the limit does not look like the axis.
+-- Starts one bin below the limit, so the limit doesn't look like the axis.
 WITH near AS (
     SELECT floor(greatest(0.5, least(similarity, 0.9999)) * 100 + 1e-9)::INTEGER AS slot, count(*) AS pages
     FROM pages WHERE outcome = 'near' AND similarity IS NOT NULL GROUP BY slot
@@ -263,15 +264,15 @@ SELECT unnest(member(url, original, outcome, similarity, action, referer, differ
 FROM pages WHERE outcome = 'near' AND similarity IS NOT NULL ORDER BY similarity, number LIMIT 20;
 
 -- name: what_if
--- What a stricter limit would keep, and how many pages that a looser one would drop came nearest to another.
+-- The pages that a stricter limit would keep, and the number of nearest pages that a looser one would drop.
 SELECT if($is_looser, NULL, count(*) FILTER (outcome = 'near' AND similarity < $limit)) AS kept,
     if($is_looser AND count(rejected_by) > 0, count(*) FILTER (rejected_by = 'similarity'
         AND rejected_similarity >= $limit), NULL) AS dropped
 FROM pages;
 
 -- name: below
--- New pages just below the limit: first where the URLs differ in their queries alone. Those that a mark keeps apart may
--- be above it, and are `apart`.
+-- New pages just below the limit, first those whose URLs only differ in their queries. Pages that a mark keeps apart
+-- may be above it, and are in `apart`.
 WITH rejected AS (
     SELECT site, pattern AS name, rejected_similarity AS similarity, coalesce(rejected_by, '') AS cause,
         split_part(url, '?', 1) = split_part(rejected_url, '?', 1) AS by_query,
@@ -288,9 +289,10 @@ SELECT rejected_by AS kind, count(*) AS pages, count(*) FILTER (rejected_similar
 FROM pages WHERE is_apart(outcome, rejected_by) GROUP BY kind ORDER BY pages DESC, kind;
 
 -- name: apart
--- What was kept apart, by pattern and mark, with the pair that reads most alike, if possible one that names its marks.
--- `judged` are all pages of the pattern, `origin` is empty if they stand on several hosts. `confirmed` are pages that have
--- a copy at another path: their marks agreed, which those that change by themselves would not.
+-- The pages that were kept apart, by pattern and mark, with the most similar pair, if possible one that names its
+-- marks. `judged` is the number of all pages of the pattern, and `origin` is empty if they are on several hosts.
+-- `confirmed` is the number of pages with a copy at another path: their marks agreed, so they don't change with every
+-- load.
 WITH confirmed AS (
     SELECT DISTINCT kept AS url FROM copies WHERE split_part(url, '?', 1) <> split_part(kept, '?', 1)
 ), apart AS (
@@ -310,8 +312,8 @@ SELECT biggest.*, judged FROM biggest JOIN (
 ) USING (site, name) ORDER BY pages DESC, site, name, kind;
 
 -- name: variants
--- Parameters of which several values have the same text: they may show another picture. What names a view or a campaign
--- is no picture, and may stand in one of the two URLs alone.
+-- Parameters with the same text for several values, because they may show different pictures. Those that name a view or
+-- a campaign don't, and may be in only one of the two URLs.
 WITH copies AS (
     SELECT site, original, parameters_of(url) AS own, parameters_of(original) AS others
     FROM places WHERE outcome = 'exact' AND split_part(url, '?', 1) = split_part(original, '?', 1)
@@ -328,14 +330,14 @@ SELECT site, name, count(DISTINCT value) AS "values", count(DISTINCT original) A
 HAVING "values" BETWEEN 2 AND 20 AND pages > 1 ORDER BY pages DESC, site, name LIMIT 200;
 
 -- name: make_visited
--- A page that was met again is as it was met last. URLs are long: 64 bits tell them apart.
+-- A page that was seen again counts in its last state. URLs are long, so they are compared by 64 bits.
 CREATE TABLE visited AS SELECT page, number, is_copy(outcome) AS is_copy, if($by_text, digest, NULL) AS digest, site,
     coalesce(changed, false) AS has_changed
 FROM (SELECT hash(url) AS page, arg_max(number, moment) AS number FROM pages
     WHERE outcome NOT IN ('skipped', 'error') GROUP BY page) JOIN places USING (number);
 
 -- name: make_changes
--- Of each `page`, `number` is the last line now, or `earlier` that of then.
+-- For each `page`, `number` is its last line in this crawl, or `earlier` that in the earlier crawl.
 CREATE TABLE changes AS SELECT page, now.number AS number, earlier.number AS earlier,
     coalesce(now.site, earlier.site) AS site,
     CASE WHEN now.page IS NULL AND earlier.page IN (SELECT hash(skipped) FROM lines WHERE skipped IS NOT NULL)
@@ -382,7 +384,7 @@ FROM former.verdicts JOIN (SELECT earlier AS number, change FROM changes WHERE n
 *;
 
 -- name: safe_columns
--- Spreadsheets run a cell that begins as a formula, some of them also after blanks or with full-width letters. In CSV
--- such a text begins with an apostrophe, and control characters are replaced. The others hold what was recorded.
+-- Spreadsheets run a cell that begins like a formula, some also after spaces or with full-width letters. In CSV, such a
+-- text begins with an apostrophe, and control characters are replaced. The other formats have the recorded texts.
 regexp_replace(regexp_replace(COLUMNS('(.*)')::VARCHAR, '[\x00-\x1f\x7f-\x9f]', chr(65533), 'g'),
     '^(\s*[=+\-@|＝＋－＠])', '''\1') AS '\1';

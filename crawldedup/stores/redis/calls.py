@@ -1,7 +1,7 @@
-"""Calls of scripts and commands: what is sent to a server, and how.
+"""Send calls of scripts and commands to a server.
 
-There is one way to call a script, a `ScriptRequest`, and one way to call a command, a
-`CommandRequest`. Either becomes a `Call` once it is known which prefix it is for.
+Scripts are called with a `ScriptRequest`, and commands with a `CommandRequest`. Together with the
+prefix that it is for, a request becomes a `Call`.
 """
 
 from collections.abc import Sequence
@@ -63,8 +63,8 @@ class ScriptRequest:
 class CheckRequest(NamedTuple):
     """The script `check` with its arguments, one of which says whether this is a retry.
 
-    The second time that a page occurs in a batch, it is a revisit, whether or not an answer was
-    lost. So `is_first` is False for it, and it is not marked as a retry.
+    If a page occurs twice in a batch, the second one is a revisit whether or not an answer was
+    lost. So `is_first` is False for the second one, and it is not marked as a retry.
     """
 
     arguments: CheckArguments
@@ -99,7 +99,7 @@ class ForeignIndexError(Exception):
 
 
 def is_lost(reply: Any) -> bool:
-    """Return whether a script replied that its index is missing, although we had joined it."""
+    """Return whether a script replied that the index which we had joined is missing."""
     return bool(reply == [b"lost"])
 
 
@@ -109,7 +109,7 @@ def value_of(reply: Any) -> Any:
     Raises:
         ForeignIndexError: If the index has another profile.
         redis.ConnectionError: If the index is lost.
-        Exception: The error that stands in place of a reply.
+        Exception: The error that came instead of a reply.
     """
     match reply:
         case Exception():
@@ -129,7 +129,7 @@ class Commands(NamedTuple):
 
 
 def exchange(batches: Sequence[Commands]) -> list[list[Any]]:
-    """Return the replies of each server to its commands, with errors in place of missing replies.
+    """Return the replies of each server to its commands, with errors instead of missing replies.
 
     The servers work at the same time.
     """
@@ -140,7 +140,7 @@ def exchange(batches: Sequence[Commands]) -> list[list[Any]]:
 
 
 def _replies(batch: Commands) -> list[Any]:
-    """Return the replies of a server, which gets all scripts if it lacks one."""
+    """Return the replies of a server. If it lacks a script, all scripts are sent to it first."""
     server, commands = batch
     replies = _pipelined(server, commands)
     unknown = [
@@ -157,7 +157,7 @@ def _replies(batch: Commands) -> list[Any]:
 
 
 def _pipelined(server: redis.Redis, commands: Sequence[Command]) -> list[Any]:
-    """Send commands in one round trip; return the replies, with errors in place of missing ones."""
+    """Send commands in one round trip; return the replies, with errors instead of missing ones."""
     pipeline = server.pipeline(transaction=False)
     for command in commands:
         pipeline.execute_command(*command)  # type: ignore[no-untyped-call]

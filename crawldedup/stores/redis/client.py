@@ -1,6 +1,5 @@
 """Read the URLs of Redis stores, and make clients for the servers that they name."""
 
-import contextlib
 import re
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -16,9 +15,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.passwords import shown_url
 
 TIMEOUT_SECONDS: Final = 2.0
-"""The time limit for connecting, and for a reply. Pages that would have to wait longer pass
-unchecked.
-"""
+"""The time limit in seconds for connecting, and for a reply. Later pages pass unchecked."""
 _LONGEST_TIMEOUT_SECONDS: Final = 1_000_000
 _SENTINEL_PORT: Final = 26379
 _REDIS_PORT: Final = 6379
@@ -30,7 +27,7 @@ _NO_OPTION: Final = re.compile(
 
 
 class _UrlForm(NamedTuple):
-    """What a URL has between the login and the options."""
+    """The form of a URL between the login and the options."""
 
     example: str
     pattern: str
@@ -38,7 +35,7 @@ class _UrlForm(NamedTuple):
 
 _HOST: Final = r"[^,/?#@\s]+"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
-# The client would take the database 0 in place of a number that it cannot read.
+# The client would use the database 0 if it can't read a number.
 _DATABASE: Final = r"(?:/(?P<database>[0-9]{0,9}))?"
 _ONE_SERVER: Final = _UrlForm("host:port/db", rf"(?:{_HOST})?{_DATABASE}")
 _FORMS: Final = {
@@ -90,8 +87,8 @@ def read_url(url: str) -> Target:
     scheme, _, rest = url.strip().partition("://")
     scheme = scheme.lower()
     form = _FORMS[scheme]
-    # There is no @ after the login, so that nothing after a / or ? in a password is taken for a
-    # host or an option.
+    # There is no @ after the login, so nothing after a / or ? in a password is taken for a host
+    # or an option.
     pattern = rf"(?:(?P<login>[^/?#]*)@)?(?P<place>{form.pattern})(?:\?(?P<query>[^#@]*))?"
     problem = ""
     try:
@@ -113,7 +110,7 @@ def _unknown_option(error: Exception) -> str:
 
 
 def _in_words(error: Exception) -> str:
-    """Return what is wrong with an option, without what only programmers of the client know."""
+    """Return what is wrong with an option, without the internal terms of the client."""
     if name := _unknown_option(error):
         return f"there is no option {name!r}"
     if isinstance(error, TypeError):
@@ -246,7 +243,7 @@ def _limited(options: dict[str, Any], servers: int = 1) -> dict[str, Any]:
     defaults = {
         "socket_timeout": seconds,
         "socket_connect_timeout": seconds,
-        # Protocol 3 takes longer handshakes, and lets servers ask clients to wait longer than our
+        # Protocol 3 has longer handshakes, and servers can ask clients to wait longer than our
         # limit.
         "protocol": 2,
     }
@@ -264,11 +261,11 @@ class _Sentinels(Sentinel):
     """Sentinels whose errors show no password, unlike those of some versions of the client."""
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
-        with contextlib.suppress(MasterNotFoundError):
+        try:
             return super().discover_master(service_name)  # type: ignore[no-any-return, no-untyped-call]
-        raise MasterNotFoundError(
-            f"none of the sentinels that answer has a master named {service_name!r}"
-        )
+        except MasterNotFoundError:
+            message = f"none of the sentinels that answer has a master named {service_name!r}"
+            raise MasterNotFoundError(message) from None
 
 
 class _Cluster(RedisCluster):

@@ -1,9 +1,9 @@
 """The shared store on a Redis Cluster.
 
-An index has several prefixes, each in one hash slot, so that its sites or spiders are spread over
-the masters. All pages of one site, or of one spider, have the same prefix, and so does a whole
-index with the scope global. So a check is still a single script call, with the same guarantees as
-on one server.
+An index has several prefixes, each in one hash slot, so its sites or spiders are spread over the
+masters. All pages of a site or a spider have the same prefix, and so do all pages of an index with
+the scope global. Therefore, a check is still a single script call, with the same guarantees as on
+one server.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ class ClusterConnection(Connection):
         return connect_cluster(self._target)
 
     def _server(self, prefix: str) -> redis.Redis:
-        # No key is named by the bare prefix, but all keys have its slot.
+        # No key has the name of the bare prefix, but all keys have its slot.
         node = self._client.get_node_from_key(prefix)
         return cast(redis.Redis, self._client.get_redis_connection(node))
 
@@ -88,7 +88,7 @@ class RedisClusterStore(RedisStore):
         return ClusterConnection(read_url(url), shown_url(url), prefixes(self.layout.namespace))
 
     def check(self, queries: Sequence[Query]) -> Answers:
-        # Whoever only looks for a page may look in every scope.
+        # Only checks need a scope: a search for a page may look in every scope.
         if not self._has_warned and any(query.shard_key is None for query in queries):
             self._has_warned = True
             _log.warning(

@@ -1,6 +1,4 @@
-"""The connection of a store to its server: send calls, repeat those that failed, and collect the
-replies.
-"""
+"""Connect a store to its server: send calls, repeat those that failed, and collect the replies."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +31,7 @@ class Connection:
         self._store = store
         self.prefixes = prefixes
         self.passwords = target.passwords
-        """What no message may show."""
+        """The passwords, which no message may show."""
         self.reachable = prefixes
         """The prefixes whose server replied to the last call for all of them."""
 
@@ -67,7 +65,7 @@ class Connection:
         return {self._server(prefix) for prefix in self.prefixes}
 
     def send(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the replies to calls in their order, with errors in place of missing replies.
+        """Return the replies to calls in their order, with errors instead of missing replies.
 
         Calls to one server run in their order. Each attempt takes one round trip.
         """
@@ -95,10 +93,10 @@ class Connection:
                 replies[number] = error
             else:
                 numbers[server].append(number)
-        batches = [
-            Commands(server, [numbered[number].command() for number in of_server])
-            for server, of_server in numbers.items()
-        ]
+        batches = []
+        for server, of_server in numbers.items():
+            commands = [numbered[number].command() for number in of_server]
+            batches.append(Commands(server, commands))
         exchanged = exchange(batches)
         for of_server, server_replies in zip(numbers.values(), exchanged, strict=True):
             replies.update(zip(of_server, server_replies, strict=True))
@@ -107,8 +105,8 @@ class Connection:
     def send_everywhere(self, request: Request, *, anew: bool = False) -> dict[str, Any]:
         """Return the replies to a request for every prefix, by the prefix.
 
-        Prefixes whose server can't be reached are left out, unless none can be reached: then all
-        replies are errors. Those left out are not asked again until a call with `anew`.
+        Prefixes whose server can't be reached are left out. If no server can be reached, all
+        replies are errors. Servers that were left out aren't called again until a call with `anew`.
         """
         prefixes = self.prefixes if anew else self.reachable
         replies = self.send([Call(prefix, request) for prefix in prefixes])

@@ -24,7 +24,7 @@ BAD_REPLIES: Final = (
     ValueError,
     LookupError,
     AttributeError,
-    RecursionError,  # replies within replies, of a thousand levels
+    RecursionError,  # replies that are nested a thousand levels deep
     struct.error,
 )
 """Errors from reading a malformed reply, such as one from a broken proxy or from a server that
@@ -141,7 +141,7 @@ def translation_of(error: Exception, store: str) -> Translation:
             break
         causes.append(cause)
     for translation in _TRANSLATIONS:
-        # Slots of a cluster move; to its client, that is no problem with the settings.
+        # Slots of a cluster can move, so this isn't a problem with the settings of its client.
         if translation.kinds is exceptions.MovedError and store.startswith("redis+cluster:"):
             continue
         candidates = causes if translation.error is ConfigurationError else [error]
@@ -163,8 +163,8 @@ def store_errors(
         store: The URL of the store, for messages.
         was_in: Returns whether the server has let us in before.
         namespace: The name of the index, for messages.
-        passwords: What no message may show. Servers and proxies that don't know a command repeat
-            its arguments.
+        passwords: The passwords, which no message may show. Servers and proxies that don't know a
+            command repeat its arguments.
 
     Raises:
         StoreError: If the server fails, or a more specific error below it.

@@ -40,7 +40,7 @@ class Question(NamedTuple):
     body: bytes  # the record of the page without the head that the server writes
     probes: bytes  # 8 bytes each: table, lowest key, number of leading bits that its keys share, 0
     costs: bytes  # of the rule, one byte for each bit of the signature
-    # A cost of the prefilter for each value of each four bits of a key; empty without a prefilter.
+    # The prefilter's cost of each value of each four bits of a key. Empty without a prefilter.
     key_costs: bytes
     bounds: bytes  # the limits of the rule's costs, as numbers of 4 bytes
 
@@ -53,7 +53,7 @@ class CheckArguments(NamedTuple):
 
     profile: str
     question: Question
-    packed_text: bytes  # text of the page to keep; empty for none
+    packed_text: bytes  # text of the page to store; may be empty
     max_pages: int  # that the index may have; 0 for no limit
     crawler: int  # the number of the crawler that asks
     is_pending: int  # 1 or 0, like all flags that are sent
@@ -109,9 +109,9 @@ _BODY_HEAD_FORMAT: Final = "QIQ"
 _BODY_HEAD: Final = struct.Struct(f">{_BODY_HEAD_FORMAT}")
 _RECORD_HEAD: Final = struct.Struct(f">IIII{_BODY_HEAD_FORMAT}")
 _BODY_AT: Final = _RECORD_HEAD.size - _BODY_HEAD.size
-# These come before the marks of a page and before its rank. A page without marks has neither the
-# byte nor the length that follows it. Most pages have the rank 0, which is left out. No URL begins
-# with these bytes.
+# These bytes come before the marks of a page and before its rank. A page without marks has neither
+# the byte nor the length that follows it. Most pages have the rank 0, which is left out. No URL
+# begins with these bytes.
 _MARKS_MARK: Final = b"\xfd"
 _RANK_MARK: Final = b"\xfe"
 
@@ -133,9 +133,9 @@ def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
         text: The stored text of the page.
 
     Raises:
-        ValueError: If `packed` is too short to be a record, or has marks that are none.
+        ValueError: If `packed` is too short to be a record, or has invalid marks.
         struct.error: For the same reason.
-        TypeError: If `packed` or `text` are no bytes.
+        TypeError: If `packed` or `text` aren't bytes.
     """
     memoryview(text)
     head = _RecordHead(*_RECORD_HEAD.unpack_from(packed))
@@ -169,7 +169,7 @@ def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
 
 
 def pack_order(tables: Sequence[Table]) -> bytes:
-    """Return the places in a record of the bits of the tables' keys, two bytes each."""
+    """Return where a record has the bits of the tables' keys, as two bytes for each bit."""
     first_bit = 8 * _BODY_AT
     return b"".join((table.order + first_bit).astype(">u2").tobytes() for table in tables)
 
@@ -263,7 +263,7 @@ def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:
     lows = np.concatenate([plan.lows for plan in plans])
     highs = np.concatenate([plan.highs for plan in plans])
     dropped_bits = np.uint64(KEY_BITS - 8 * KEY_BYTES)
-    # The exponent of a whole number is how many bits it has.
+    # The exponent of a whole number is its number of bits.
     free_bits = np.frexp((lows ^ highs) >> dropped_bits)[1]
     shared_bits = (8 * KEY_BYTES - free_bits).astype(np.uint64)
     probes = (
@@ -276,7 +276,7 @@ def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:
 
 
 def pack_rule(rule: WeightedThreshold | None) -> bytes:
-    """Return the limit and the costs of a rule for revisits; nothing if there is no rule."""
+    """Return the limit and the costs of a rule for revisits, or b"" if there is no rule."""
     return rule.limit.to_bytes(4, "big") + rule.costs if rule else b""
 
 
@@ -304,7 +304,7 @@ class _AnswerHead(NamedTuple):
 
     kind: int
     flags: int
-    conflict: int  # what tells the page from the rejected record
+    conflict: int  # what tells the page apart from the rejected record
     pages: int
     candidates: int
     record_bytes: int

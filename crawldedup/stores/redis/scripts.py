@@ -14,8 +14,8 @@ LOADED_IN_ORDER: Final[tuple[ScriptName, ...]] = (
 )  # fmt: skip
 """All scripts, in the order in which a server gets them.
 
-Deliveries are sent ahead of checks. So `check` comes last: a server that knows it knows `deliver`,
-and runs both in their order.
+Deliveries are sent before checks. So `check` comes last here: a server that knows it also knows
+`deliver`, and runs both in order.
 """
 
 
@@ -29,10 +29,10 @@ def script_sha(name: ScriptName) -> str:
 def script_text(name: ScriptName) -> str:
     """Return an entry script, preceded by the parts that it names in its first line.
 
-    The first line lists the parts in the order in which they build on each other. All parts but the
-    first go into a function of their own: Lua looks up the names that a function takes from its
-    surroundings in a list of all such names of one level, and a script makes some fifty functions
-    each time it runs.
+    The first line lists the parts in the order in which they build on each other. Each part except
+    the first becomes a separate function. The reason is that Lua searches a list of all outer names
+    of one level for the names that a function uses from outside, and a script creates about fifty
+    functions each time it runs.
     """
     folder = resources.files("crawldedup.stores.redis").joinpath("lua")
     entry = folder.joinpath(f"{name}.lua").read_text("utf-8")

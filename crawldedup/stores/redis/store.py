@@ -35,7 +35,7 @@ from crawldedup.stores.redis.errors import ANY_ERROR, BAD_REPLIES, store_errors
 from crawldedup.stores.redis.protocol import AnchorsArguments, CheckArguments, JoinArguments
 from crawldedup.verdict import Kind
 
-# As measured with the marks of usual pages, without URLs, texts and paragraphs: see the page of
+# Measured with the marks of usual pages, without URLs, texts and paragraphs: see the page about
 # benchmarks.
 BYTES_A_PAGE: Final = 220
 TABLE_BYTES_A_PAGE: Final = 90
@@ -87,18 +87,18 @@ class RedisStore:
         return -(-limit // len(self._connection.prefixes))
 
     def _now(self) -> int:
-        """Return seconds since 1970; 0 for the server's clock."""
+        """Return seconds since 1970, or 0 to use the server's clock."""
         return 0 if self._clock is None else int(self._clock())
 
     def _now_argument(self) -> int | str:
-        """Return seconds since 1970; an empty string for the server's clock."""
+        """Return seconds since 1970, or "" to use the server's clock."""
         return self._now() or ""
 
-    # Ways to ask: for several things, where each may fail; for several; for one; and for every part
+    # Ways to send requests: several that may fail one by one, several, one, and one to every part
     # of the index.
 
     def _try(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the replies to calls in their order, with errors in place of missing replies.
+        """Return the replies to calls in their order, with errors instead of missing replies.
 
         If the server has lost the index, a new one is started.
         """
@@ -121,7 +121,7 @@ class RedisStore:
         return [value_of(reply) for reply in self._try(calls)]
 
     def _ask(self, prefix: str, request: Request) -> Any:
-        """Return the reply to one request. Raises the error in place of it."""
+        """Return the reply to one request. Raises an error that comes instead of it."""
         return self._ask_all([Call(prefix, request)])[0]
 
     def _ask_everywhere(self, request: Request, *, anew: bool = False) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class RedisStore:
             return self._look()
 
     def _look(self) -> int:
-        """Adopt the key of the index, if there is one; return its number of pages.
+        """Adopt the key of the index if it exists, and return its number of pages.
 
         Raises ProfileMismatchError.
         """
@@ -256,8 +256,8 @@ class RedisStore:
         ]
         if not own_copies:
             return answers
-        # No page is a copy of itself: another crawler, which seemed to be at work, has this page.
-        # Ask again if that crawler has died.
+        # A page can't be a copy of itself, so another crawler that seemed to be running has it.
+        # Check again if that crawler has died.
         try:
             with self._errors():
                 at_work = self._end_dead_leases()
@@ -299,7 +299,7 @@ class RedisStore:
         return calls
 
     def _answer(self, query: Query, reply: Any) -> Answer | StoreError:
-        """Return the answer in a reply to a check, or the error in place of it."""
+        """Return the answer in a reply to a check, or the error that came instead."""
         try:
             self._check_key(query)
             return protocol.unpack_answer(value_of(reply), self.layout)

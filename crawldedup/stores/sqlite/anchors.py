@@ -8,14 +8,14 @@ from crawldedup.stores.anchors import MAX_RETIRED, MOST_HOLDERS, AnchorQuery, Ho
 from crawldedup.stores.contract import PageName
 from crawldedup.stores.sqlite.index import SqliteIndex
 
-# Numbers are given as the text of a list, so that the text of a statement is always the same.
+# Numbers are passed as the text of a list, so the text of a statement is always the same.
 _NUMBERS: Final = "(SELECT value FROM json_each(?))"
 
 
 class _CoveredPage(NamedTuple):
     """A page with anchors.
 
-    `before` counts the anchors of all pages that were added before this one, so that the total is
+    `before` is the number of anchors of all pages that were added before this one, so the total is
     known without counting. `anchors` is the text of a list, ready for `_NUMBERS`.
     """
 
@@ -69,7 +69,7 @@ class Anchors:
         return True
 
     def _places(self, anchors: Iterable[int]) -> dict[int, dict[int, int]]:
-        """Return, for each anchor, the places of its pages: the order in which they took it in."""
+        """Return the places of the pages of each anchor, which are in the order of adding."""
         places: dict[int, dict[int, int]] = {anchor: {} for anchor in anchors}
         rows = self._db.execute(
             f"SELECT k, number, place FROM {self._anchors} WHERE k IN {_NUMBERS} ORDER BY k, place",
@@ -160,7 +160,7 @@ def _earlier_holders(places: dict[int, int], known: _CoveredPage | None) -> tupl
     if len(places) >= MOST_HOLDERS:
         return None
     if known is None or known.number not in places:
-        # An anchor that is new to the page was held by all others before.
+        # If an anchor is new to the page, all others had it before.
         return tuple(places)
     own_place = places[known.number]
     return tuple(number for number, place in places.items() if place < own_place)

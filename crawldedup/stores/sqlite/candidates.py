@@ -1,13 +1,13 @@
-"""The search for candidates: the pages that a query is compared with.
+"""Search for candidates: the pages that a query is compared with.
 
-A key of a page that lies in one of the query's ranges makes the page a candidate, unless the
-query's prefilter rejects the key. So are the pages that were added last under the query's exact
-keys. For a batch, the file is searched once for all queries, and the arrays below run over all
-their ranges, all keys in them, or all pairs of a query and a candidate.
+A page is a candidate if one of its keys is in one of the query's ranges, unless the query's
+prefilter rejects the key. The pages that were added last under the query's exact keys are
+candidates as well. For a batch, the file is searched once for all queries, and the arrays below
+cover all their ranges, all keys in them, or all pairs of a query and a candidate.
 
-Pages of the batch are not in the file yet. So the earlier queries of the batch are candidates, too,
-and in the arrays they have numbers from `_BATCH` on, above those of all pages of the file. Those
-that have an exact key of a later query are found by `search.py`.
+Pages of the batch are not in the file yet. So the earlier queries of the batch are candidates, too.
+In the arrays, they have numbers from `_BATCH` on, above those of all pages in the file. Earlier
+queries that have an exact key of a later query are found by `search.py`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,15 +27,15 @@ NEVER: Final = 1 << 40  # the cost of what no rule accepts
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
 _BATCH: Final = MAX_PAGES  # plus the place of a query in its batch
 _PAIR_SHIFT: Final = 32  # more bits than `_BATCH` and a place have
-_FIRST_RANGES: Final = 8  # that are read of a crowd at first; then twice as many, and so on
+_FIRST_RANGES: Final = 8  # that are read at first in a crowd; then twice as many, and so on
 
-# A range is given by the key in its middle. As the width of a range is a power of 2, the last bit
-# that is 1 in that key tells the width.
+# A range is given by the key in its middle. Because the width of a range is a power of 2, the last
+# bit that is 1 in that key shows the width.
 _IN_RANGES: Final = (
     "SELECT key, k FROM json_each(?) "
     "CROSS JOIN {0} ON k BETWEEN value & value - 1 AND value | value - 1 LIMIT ?"
 )
-# From each range, the last keys before the one that is probed for, and the first from there on.
+# From each range, the last keys before the probed one, and the first ones from there on.
 _NEAR_PROBES: Final = (
     "WITH r AS (SELECT key, value & value - 1 AS low, value | value - 1 AS high, ? AS own FROM "
     "json_each(?)) "
@@ -53,7 +53,7 @@ class Candidate(NamedTuple):
     """A page of the file to compare with a query."""
 
     number: int
-    cost: int  # by the query's rule; NEVER if the rule refuses the page
+    cost: int  # by the query's rule, or NEVER if the rule rejects the page
     added_at: int
     seen_at: int
     marks: bytes
@@ -83,10 +83,10 @@ class ExactHits(NamedTuple):
 class Candidates(NamedTuple):
     """The pages that a query of a batch is compared with.
 
-    `pages` and `earlier` were found by search keys, and what `exact_hits` has besides is in
-    `others`.
-    `room` is the number of keys that earlier queries may add before the query reaches its limits of
-    keys and candidates. If those that count have more keys, `single_candidates` has to choose.
+    `pages` and `earlier` were found by search keys, and `others` has the additional pages from
+    `exact_hits`. `room` is the number of keys that earlier queries may add before the query reaches
+    its limits of keys and candidates. If the earlier queries that count have more keys,
+    `single_candidates` has to choose.
     """
 
     pages: list[Candidate]
@@ -97,7 +97,7 @@ class Candidates(NamedTuple):
 
 
 class _Ranges(NamedTuple):
-    """Ranges of keys that queries read, for each query the best first."""
+    """Ranges of keys that queries read, best first for each query."""
 
     queries: Ints  # the place of the query in its batch
     tables: Ints
@@ -113,7 +113,7 @@ class _Ranges(NamedTuple):
 
 
 class _TableRanges(NamedTuple):
-    """The ranges that lie in one table: their positions in `_Ranges`, and their middles as JSON."""
+    """The ranges in one table: their positions in `_Ranges`, and their middles as JSON."""
 
     table_name: str
     positions: Ints
@@ -129,7 +129,7 @@ class _Keys(NamedTuple):
 
 
 class _Comparison(NamedTuple):
-    """Pairs of a query and a page: what was compared with the query, and its cost."""
+    """Pairs of a query and a page that was compared with it, and their costs."""
 
     pages: list[StoredSignature]
     costs: list[int]
@@ -164,8 +164,8 @@ def batch_candidates(
         pages=np.concatenate((file_keys.pages, batch_keys.pages)),
     )
     passes = _key_costs(index, batch, own_keys, ranges, keys) != NEVER
-    # Keys of earlier queries are counted later, if those queries' pages are still there by then.
-    # Those that are rejected make no candidate, so they are counted as if they were there.
+    # Keys of earlier queries are counted later, if their pages are still there by then. Rejected
+    # keys don't make candidates, so they are counted as if they were there.
     is_counted = (keys.pages < _BATCH) | ~passes
     key_room = _room_for_keys(batch, ranges, keys.ranges[is_counted], len(index.key_tables))
     pairs, key_counts = np.unique(
@@ -175,7 +175,7 @@ def batch_candidates(
     pages = pairs & (1 << _PAIR_SHIFT) - 1
     page_counts = np.bincount(queries[pages < _BATCH], minlength=len(batch))
     page_room = [query.max_candidates for query in batch] - page_counts
-    # A candidate has at least one key, so that there is room for its page if there is for its keys.
+    # A candidate has at least one key, so there is room for its page if there is for its keys.
     room = np.minimum(key_room, page_room).tolist()
     exact_hits = _hits_of_batch(index, batch, [place for place in places if room[place] >= 0])
     found = {place: Candidates([], [], room[place], exact_hits[place], {}) for place in exact_hits}
@@ -184,7 +184,7 @@ def batch_candidates(
     comparison = _compare(
         index, batch, all_pairs >> _PAIR_SHIFT, (all_pairs & (1 << _PAIR_SHIFT) - 1).tolist()
     )
-    # A pair that was found by exact keys alone has no keys in ranges.
+    # A pair that was only found by exact keys has no keys in ranges.
     counts = key_counts.tolist() + [0] * len(other_pairs)
     for place, page, cost, key_count in zip(
         (all_pairs >> _PAIR_SHIFT).tolist(), comparison.pages, comparison.costs, counts, strict=True
@@ -218,15 +218,11 @@ def _hits_of_batch(
 
 def _pairs_of(exact_hits: dict[int, list[ExactHits]]) -> Ints:
     """Return the pairs of a query and a page that share an exact key."""
-    return np.array(
-        [
-            place << _PAIR_SHIFT | number
-            for place, hits in exact_hits.items()
-            for hit in hits
-            for number in hit.numbers
-        ],
-        np.int64,
-    )
+    pairs = []
+    for place, hits in exact_hits.items():
+        for hit in hits:
+            pairs += [place << _PAIR_SHIFT | number for number in hit.numbers]
+    return np.array(pairs, np.int64)
 
 
 def _sought_keys_of(query: Query) -> ExactKeys:
@@ -271,8 +267,8 @@ def _pages_in_ranges(index: SqliteIndex, query: Query) -> list[int]:
     passing = np.flatnonzero(key_costs != NEVER)
     if len(passing) > query.max_candidates:
         passing = passing[np.lexsort((keys.keys[passing], keys.ranges[passing]))]
-    # If there are too many pages, those whose keys cost least are compared, and among equals the
-    # first.
+    # If there are too many pages, those whose keys cost least are compared, and the first ones
+    # among equals.
     pages, first_at, page_of_key = np.unique(
         keys.pages[passing], return_index=True, return_inverse=True
     )
@@ -306,7 +302,7 @@ def _by_table(index: SqliteIndex, ranges: _Ranges, start: int = 0) -> Iterator[_
     Args:
         index: The index.
         ranges: The ranges.
-        start: The position of the first range that these are, if they are a part of all ranges.
+        start: The position of the first of these ranges among all ranges.
     """
     for table, name in enumerate(index.key_tables):
         positions = np.flatnonzero(ranges.tables == table)
@@ -314,7 +310,7 @@ def _by_table(index: SqliteIndex, ranges: _Ranges, start: int = 0) -> Iterator[_
 
 
 def _keys_in_file(index: SqliteIndex, ranges: _Ranges, *, limit: int) -> _Keys | None:
-    """Return the keys of the file that lie in ranges; None if one table has `limit` or more."""
+    """Return the keys in the file that are in ranges, or None if a table has `limit` or more."""
     found_ranges = []
     found_keys = []
     for table in _by_table(index, ranges):
@@ -331,11 +327,11 @@ def _keys_in_file(index: SqliteIndex, ranges: _Ranges, *, limit: int) -> _Keys |
 
 
 def _keys_near_probes(index: SqliteIndex, ranges: _Ranges, own_keys: Ints, query: Query) -> _Keys:
-    """Return the keys nearest to the one that each range probes for, from the best ranges."""
+    """Return the keys nearest to the probed one in each range, from the best ranges."""
     found: list[tuple[int, int]] = []
     offset = query.max_keys_per_side - 1
     start, end = 0, _FIRST_RANGES
-    # A few ranges of a crowd hold all keys that may be read.
+    # In a crowd, a few ranges hold all the keys that may be read.
     while start < len(ranges.middles) and len(found) < query.max_keys:
         some = _Ranges(*(column[start:end] for column in ranges))
         for table, own_key in zip(_by_table(index, some, start), own_keys.tolist(), strict=True):
@@ -351,7 +347,7 @@ def _keys_near_probes(index: SqliteIndex, ranges: _Ranges, own_keys: Ints, query
 
 
 def _keys_in_batch(ranges: _Ranges, own_keys: Ints) -> _Keys:
-    """Return the keys of queries that lie in ranges of later queries.
+    """Return the keys of queries that are in ranges of later queries.
 
     Args:
         ranges: The ranges.
@@ -382,7 +378,7 @@ def _keys_in_batch(ranges: _Ranges, own_keys: Ints) -> _Keys:
 def _key_costs(
     index: SqliteIndex, batch: Sequence[Query], own_keys: Ints, ranges: _Ranges, keys: _Keys
 ) -> Ints:
-    """Return the cost of each key by the prefilter of its query; NEVER where that rejects it."""
+    """Return the cost of each key by its query's prefilter, or NEVER if that rejects it."""
     queries = ranges.queries[keys.ranges]
     tables = ranges.tables[keys.ranges]
     differing = keys.keys ^ own_keys[queries, tables]
@@ -403,7 +399,7 @@ def _key_costs(
 
 
 def _room_for_keys(batch: Sequence[Query], ranges: _Ranges, key_ranges: Ints, tables: int) -> Ints:
-    """Return how many more keys each query may read; less than 0 if there are too many already.
+    """Return how many more keys each query may read, less than 0 if there are too many already.
 
     Args:
         batch: The queries.
@@ -433,7 +429,7 @@ def _compare(
     """
     if not pages:
         return _Comparison([], [])
-    # The queries come first, so that they are found by their places.
+    # The queries come first, so they can be found by their places.
     stored = [
         StoredSignature(_BATCH + place, query.record.signature, query.record.digest, 0, 0, b"")
         for place, query in enumerate(batch)
@@ -473,7 +469,7 @@ def _costs(
     costs = bits.sum(axis=1, dtype=np.int64)
     limits = np.array([_highest_cost(query) for query in batch])
     costs[costs > limits[queries]] = NEVER
-    # Equal bits of thin pages are not equal texts.
+    # Thin pages with equal bits don't have to have equal texts.
     costs[np.array([query.exact_only for query in batch])[queries]] += 1
     costs[digests[positions] == own_digests[queries]] = 0
     found: list[int] = costs.tolist()

@@ -11,12 +11,12 @@ from crawldedup.stores.sqlite.pages import PageRow
 
 
 class Changes:
-    """The pages that a batch meets, as they are now, and what is to be written of them.
+    """The current state of all pages that a batch affects, and the changes that must be written.
 
-    A search of the file does not see what is not written yet. So this also knows which pages no
-    longer have the text that the file was searched for (`is_outdated`), which pages have the text
-    of a query of the batch (`page_with_text`), and which pages have other exact keys than in the
-    file that was searched (`is_refiled`, `refiled_under`).
+    A search of the file doesn't see changes that haven't been written yet. So this also knows which
+    pages no longer have the text that the file was searched for (`is_outdated`), which pages have
+    the text of a query of the batch (`page_with_text`), and which pages have other exact keys than
+    in the searched file (`is_refiled`, `refiled_under`).
     """
 
     def __init__(self, index: SqliteIndex, crawlers: Crawlers) -> None:
@@ -26,30 +26,31 @@ class Changes:
         # keeps its row, but not its URL key.
         self._pages: dict[int, PageRow] = {}
         self._numbers: dict[int, int] = {}
-        # What is not written yet. All but `_pending`, which has URL keys, have numbers of pages.
+        # Changes that aren't written yet. The keys are numbers of pages, except for `_pending`,
+        # which has URL keys.
         self._rows: set[int] = set()
         self._keys: dict[int, tuple[int, ...]] = {}
         self._texts: dict[int, bytes] = {}
         self._removed: dict[int, PageRow] = {}
         self._pending: dict[int, bool] = {}
-        # Whose text is where: places of queries, and numbers of pages.
+        # Which page has the text of which query: places of queries, and numbers of pages.
         self._outdated: set[int] = set()
         self._page_of_query: dict[int, int] = {}
         self._query_of_page: dict[int, int] = {}
-        # Pages whose exact keys are not those of the file that was searched, and for each table of
-        # exact keys, which of these pages have a key. The exact keys of `_unfiled` are not written.
+        # Pages whose exact keys differ from those in the searched file and, for each table of exact
+        # keys, which of these pages have a key. The exact keys of `_unfiled` aren't written yet.
         self._refiled: set[int] = set()
         self._refiled_under: list[dict[int, set[int]]] = [{} for _ in ExactKeys._fields]
         self._unfiled: dict[int, ExactKeys] = {}
 
     def load_urls(self, url_keys: Iterable[int]) -> None:
-        """Read the pages with these URL keys, so that `page_with_url` knows them."""
+        """Read the pages with these URL keys, so `page_with_url` knows them."""
         for page in self._index.pages_with(url_keys):
             self._pages[page.number] = page
             self._numbers[page.url_key] = page.number
 
     def load(self, numbers: Collection[int]) -> None:
-        """Read the pages with these numbers in one go, unless they are known."""
+        """Read the pages with these numbers at once, except those that are known already."""
         missing = set(numbers).difference(self._pages)
         if missing:
             for page in self._index.pages_of(missing):
@@ -59,7 +60,7 @@ class Changes:
         """Return a page that was loaded or added.
 
         Raises:
-            KeyError: It wasn't, which means that the file is damaged.
+            KeyError: It was neither, which means that the file is damaged.
         """
         return self._pages[number]
 
@@ -83,13 +84,13 @@ class Changes:
         return None if number is None else self._pages[number]
 
     def is_outdated(self, number: int) -> bool:
-        """Return True for a page that was removed or has got new text since the batch began."""
+        """Return whether a page was removed or got new text since the batch began."""
         return number in self._outdated
 
     def is_refiled(self, number: int) -> bool:
-        """Return True for a page whose exact keys have changed since the batch began.
+        """Return whether the exact keys of a page have changed since the batch began.
 
-        A page that was added or removed is one, too.
+        This includes pages that were added or removed.
         """
         return number in self._refiled
 
@@ -104,9 +105,9 @@ class Changes:
         return self._index.text(number)
 
     def put(self, page: PageRow) -> None:
-        """Change the row of a page, but neither its text nor its keys.
+        """Change the row of a page, but not its text and its search keys.
 
-        Its exact keys do change if its new marks have others.
+        Its exact keys change if those of its new marks are different.
         """
         former = self._pages[page.number]
         if page.marks != former.marks and page.exact_keys != former.exact_keys:
@@ -115,11 +116,11 @@ class Changes:
         self._set_row(page)
 
     def put_text(self, number: int, text: bytes) -> None:
-        """Store a text with a page, as the text that it has already."""
+        """Store the text that a page already has but that was not stored with it."""
         self._texts[number] = text
 
     def renew(self, page: PageRow, place: int, query: Query) -> None:
-        """Give a page the text of a query; `page` is its new row."""
+        """Give a page the text of a query. `page` is its new row."""
         number = page.number
         if number not in self._keys:
             self._index.remove_keys([self._pages[number]])
@@ -161,7 +162,7 @@ class Changes:
         self._pending[url_key] = is_pending
 
     def write(self) -> None:
-        """Write all changes, so that a search of the file sees them."""
+        """Write all changes, so a search of the file sees them."""
         if self._removed:
             self._index.remove(self._removed.values())
         if self._rows:
@@ -195,7 +196,7 @@ class Changes:
                 pages.setdefault(key, set()).add(page.number)
 
     def _unfile(self, page: PageRow) -> None:
-        """Remove a page from where it is filed by its exact keys."""
+        """Remove a page from the places where it is filed by exact keys."""
         if page.number not in self._unfiled:
             self._index.remove_exact_keys([page])
         self._forget_filing(page)

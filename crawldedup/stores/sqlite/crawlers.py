@@ -11,7 +11,7 @@ from crawldedup.stores.sqlite.pages import SIGN
 class Crawlers:
     """What one crawler knows about the others during a transaction, and what it notes for them.
 
-    Whether another crawler is at work is looked up once per transaction.
+    It only looks up once per transaction whether another crawler is running.
     """
 
     def __init__(self, db: sqlite3.Connection, index: int, session: CrawlSession, now: int) -> None:
@@ -67,7 +67,7 @@ class Crawlers:
         return row is not None
 
     def is_at_work(self, crawler: int) -> bool:
-        """Return True for another crawler that has a lease and is not known to have died."""
+        """Return whether another crawler has a lease and isn't known to have died."""
         if crawler == self.own_number:
             return False
         if crawler not in self._at_work:
@@ -75,7 +75,7 @@ class Crawlers:
         return self._at_work[crawler]
 
     def is_abandoned(self, url_key: int, crawler: int) -> bool:
-        """Return True for a page that its crawler never delivered and no longer can.
+        """Return whether a page was never delivered, and its crawler can no longer deliver it.
 
         Args:
             url_key: The URL key of the page.
@@ -129,5 +129,5 @@ class Crawlers:
         if row is None:
             return False
         expires, process = row
-        # A lease that ends later than any can was written under a clock that was wrong.
+        # A lease that ends later than possible was written with a wrong clock.
         return self.now < expires <= self.now + LEASE_SECONDS and not has_exited(process)

@@ -1,7 +1,7 @@
 """Decide about the pages of a batch, one after the other, by the rules of `stores.contract`.
 
 The file is searched once for all pages of a batch, and written once. In between, `Changes` holds
-what the pages before have changed, and `BatchSearch` takes that into account.
+the changes by earlier pages of the batch, and `BatchSearch` takes them into account.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ class _Comparison:
 
 
 def find_records(index: SqliteIndex, query: Query, now: int) -> list[Record]:
-    """Return the records that a query accepts, and its siblings among them, nearest first."""
+    """Return the records that a query accepts, including its siblings, nearest first."""
     live = [
         candidate
         for candidate in single_candidates(index, query)
@@ -87,12 +87,13 @@ class BatchDecision:
     def _answer(self, place: int) -> Answer:
         """Decide about one page by the first of the contract's three rules that applies."""
         query = self._queries[place]
-        # 1. The URL is known, and not from another crawler that is at work.
+        # 1. The URL is known, and not from another running crawler.
         visited = self._visited(query)
         if visited is not None:
             return self._revisit(place, visited)
         comparison = self._compare(place)
-        # 2. Pages resemble this one. It takes the place of the nearest if it is better than all.
+        # 2. Other pages resemble this one. If it is better than all of them, it replaces the
+        #    nearest one.
         if comparison.accepted:
             if comparison.is_better(query.record):
                 return self._replace(place, comparison)
@@ -112,7 +113,7 @@ class BatchDecision:
     def _revisit(self, place: int, page: PageRow) -> Answer:
         """Note that a page was seen again, with its new text or marks if they have changed.
 
-        Its URL, age and copies stay.
+        Its URL, age and copies stay the same.
         """
         query = self._queries[place]
         record = query.record
@@ -168,7 +169,7 @@ class BatchDecision:
         )
 
     def _same_thin_page(self, query: Query) -> list[int]:
-        """Return the number of the unchanged thin page that another crawler has, if it has one."""
+        """Return the number of the unchanged thin page that another crawler has, in a list."""
         if not query.exact_only:
             return []
         page = self._changes.page_with_url(query.record.url_key)
@@ -177,9 +178,7 @@ class BatchDecision:
         return [] if query.has_new_text(page.record()) else [page.number]
 
     def _leading_abandoned(self, accepted: Iterable[PageRow]) -> list[PageRow]:
-        """Return the abandoned pages that are nearer than any other page. They don't make a page a
-        copy.
-        """
+        """Return the abandoned pages that are nearer than all others. They can't have copies."""
         abandoned = []
         for page in accepted:
             if not self._crawlers.is_abandoned(page.url_key, page.crawler):
@@ -203,7 +202,7 @@ class BatchDecision:
         )
 
     def _replace(self, place: int, comparison: _Comparison) -> Answer:
-        """Replace the nearest page with a page, which takes over its copies."""
+        """Replace the nearest page with the page of a query, which inherits its copies."""
         query = self._queries[place]
         nearest = comparison.accepted[0]
         self._free(query, comparison, is_added=True)
@@ -230,7 +229,7 @@ class BatchDecision:
         return replace(page, seen_at=self._now, copies=page.copies + 1)
 
     def _text_for(self, query: Query, nearest: PageRow) -> bytes:
-        """Return the text of a near duplicate, if the query has a text to compare it with."""
+        """Return the text of the nearest page if the query has a text to compare it with."""
         if query.record.packed_text and nearest.digest != query.record.digest:
             return self._changes.text(nearest.number)
         return b""
@@ -264,7 +263,7 @@ class BatchDecision:
     # What rules 2 and 3 share
 
     def _add(self, place: int, record: Record, *, copies: int) -> None:
-        """Add the page of a query, and free a few that have expired or are too many."""
+        """Add the page of a query, and remove a few pages that have expired or are too many."""
         query = self._queries[place]
         page = PageRow.of_record(
             record,
@@ -281,7 +280,7 @@ class BatchDecision:
             self._evict(query.retention.max_pages)
 
     def _remove_undelivered(self, pages: Iterable[PageRow]) -> None:
-        """Remove pages that are replaced, so that they no longer have to be delivered."""
+        """Remove pages that are replaced, so they no longer have to be delivered."""
         for page in pages:
             self._changes.remove(page)
             self._changes.note_pending(page.url_key, is_pending=False)

@@ -1,7 +1,7 @@
 """The tables of one index in a SQLite file: its pages, their texts, and the keys that find them.
 
-A key is stored with its page: its leading `STORED_BITS` bits come first, the number of the page
-takes the remaining bits, and the whole is shifted by `SIGN`.
+A key is stored together with its page: its leading `STORED_BITS` bits come first, the number of the
+page takes the remaining bits, and the whole number is shifted by `SIGN`.
 
 Exact keys are stored in the same way. They are multiplied first, because all of their bits count
 and not all of them are kept.
@@ -26,10 +26,10 @@ NUMBER_MASK: Final = MAX_PAGES - 1
 
 # The tables of exact keys: one for each of a page's `ExactKeys`, by its name.
 EXACT_TABLES: Final = tuple(f"exact_{name}" for name in ExactKeys._fields)
-# Two exact keys that agree in their first 24 bits, or in all that follows, remain apart when they
-# are multiplied by this and cut: it is the golden section of their range, made odd.
+# Exact keys are multiplied by this number and cut. It is the golden section of their range, made
+# odd, so two keys that agree in their first 24 bits, or in all other bits, stay different.
 _SPREAD: Final = 0x9E3779B97F
-# Under each exact key, the pages that were added last.
+# The pages that were added last under each exact key.
 _NEWEST: Final = (
     "SELECT key, k & {mask} FROM json_each(?) CROSS JOIN {table} ON k "
     "BETWEEN ifnull((SELECT k FROM {table} WHERE k BETWEEN value AND value | {mask} "
@@ -41,7 +41,7 @@ _PARAMETERS: Final = ", ".join(f":{column}" for column in PageRow.COLUMNS)
 
 
 class StoredSignature(NamedTuple):
-    """The columns that say how much a page resembles another one, and whether it has expired."""
+    """The columns that show how similar a page is to another one, and whether it has expired."""
 
     number: int
     signature: bytes
@@ -81,7 +81,7 @@ class SqliteIndex:
         self._urls = f"urls_{number}"
         self.key_tables = [f"keys{table}_{number}" for table in range(len(layout.tables))]
         self._exact_tables = [f"{name}_{number}" for name in EXACT_TABLES]
-        # For each table, the search bits behind the bits that are stored of a key, from the left.
+        # For each table, the search bits in the stored part of a key, from the left.
         self.key_bits = np.array([table.order[:STORED_BITS] for table in layout.tables], np.intp)
         self.load_head()
 
@@ -105,7 +105,7 @@ class SqliteIndex:
         return str(profile)
 
     def write_head(self) -> None:
-        """Write the counters if they have changed, as they do once pages are removed or swept."""
+        """Write the counters if they have changed because pages were removed or swept."""
         if self.freed == self._stored_freed and self.swept == self._stored_swept:
             return
         self._stored_freed = self.freed
@@ -134,7 +134,7 @@ class SqliteIndex:
         return self.newest
 
     def pages_of(self, numbers: Iterable[int]) -> list[PageRow]:
-        """Return the pages with these numbers, without those that are absent."""
+        """Return the pages with these numbers, without missing ones."""
         sql = f"SELECT {_COLUMNS} FROM json_each(?) CROSS JOIN {self._pages} ON number = value"
         return self._select(sql, (_list(numbers),))
 
@@ -144,7 +144,7 @@ class SqliteIndex:
         return self._select(sql, (number, limit))
 
     def pages_with(self, url_keys: Iterable[int]) -> list[PageRow]:
-        """Return the pages with these URL keys, without those that are absent."""
+        """Return the pages with these URL keys, without missing ones."""
         sql = (
             f"SELECT {_COLUMNS} FROM json_each(?) "
             f"CROSS JOIN {self._urls} "
@@ -156,7 +156,7 @@ class SqliteIndex:
     def signatures_of(self, numbers: Iterable[int]) -> list[StoredSignature]:
         """Return the compared columns of the pages with these numbers.
 
-        Most pages are read only to be refused, so the other columns are left alone.
+        Most pages are only read to be rejected, so the other columns aren't read.
         """
         columns = ", ".join(StoredSignature._fields)
         sql = f"SELECT {columns} FROM json_each(?) CROSS JOIN {self._pages} ON number = value"
@@ -167,7 +167,7 @@ class SqliteIndex:
 
         Args:
             table: Which of the `ExactKeys` these are.
-            keys: The keys. Those of no page are absent from what is returned.
+            keys: The keys. Those without pages are left out of the result.
         """
         newest: dict[int, list[int]] = {}
         if not keys:
@@ -188,9 +188,9 @@ class SqliteIndex:
         return b""
 
     def put_pages(self, pages: Iterable[PageRow]) -> None:
-        """Write the rows of pages, new ones or not.
+        """Write the rows of pages, whether they are new or not.
 
-        Their keys are a matter of `add_keys` and `add_exact_keys`.
+        Their keys are written by `add_keys` and `add_exact_keys`.
         """
         sql = f"INSERT OR REPLACE INTO {self._pages} ({_COLUMNS}) VALUES ({_PARAMETERS})"
         self.db.executemany(sql, [page.as_row() for page in pages])
@@ -210,7 +210,7 @@ class SqliteIndex:
         self._for_keys("INSERT INTO {} VALUES (?)", pages, keys)
 
     def remove_keys(self, pages: Collection[PageRow]) -> None:
-        """Remove pages from the tables of keys, so that no search finds them."""
+        """Remove pages from the tables of keys, so no search finds them."""
         keys = [self.layout.keys(page.search) for page in pages]
         self._for_keys("DELETE FROM {} WHERE k = ?", pages, keys)
 
@@ -247,11 +247,11 @@ class SqliteIndex:
     def _for_exact_keys(self, statement: str, keys: Mapping[int, ExactKeys]) -> None:
         """Execute a statement for each exact key that pages have."""
         for table, name in enumerate(self._exact_tables):
-            stored_keys = [
-                (stored_exact_key(key, number),)
-                for number, keys_of_page in keys.items()
-                if (key := keys_of_page[table]) is not None
-            ]
+            stored_keys = []
+            for number, keys_of_page in keys.items():
+                key = keys_of_page[table]
+                if key is not None:
+                    stored_keys.append((stored_exact_key(key, number),))
             if stored_keys:
                 self.db.executemany(statement.format(name), stored_keys)
 
@@ -274,7 +274,7 @@ def stored_exact_key(key: int, number: int) -> int:
 def _list(numbers: Iterable[int]) -> str:
     """Return numbers as the text of a JSON list.
 
-    As one parameter of `json_each`, they leave the text of a statement the same, so that SQLite
-    compiles it only once.
+    As one parameter of `json_each`, they don't change the text of a statement, so SQLite compiles
+    it only once.
     """
     return str(list(numbers))

@@ -1,5 +1,4 @@
-"""One row of the table of pages, with everything that the index knows of a page except its keys
-and its text.
+"""The rows of the table of pages: everything about a page except its keys and its text.
 
 To add a column, add it to `PageRow`: its field, its type in `COLUMNS`, and its place in `from_row`
 and `as_row`. If it belongs to the page's record, `of_record` and `record` pass it on.
@@ -101,7 +100,7 @@ class PageRow:
         """Return the row of a page that is added now."""
         return cls(
             number=number,
-            # A URL may hold surrogates, which SQLite cannot store.
+            # A URL may contain lone surrogates, which SQLite can't store.
             url=record.url.encode("utf-8", "replace").decode(),
             url_key=record.url_key,
             search=record.search,
@@ -123,7 +122,7 @@ class PageRow:
     def with_text_of(self, record: Record) -> Self:
         """Return this page with the fingerprint, the marks and the rank of its new text.
 
-        Its URL, times and copies stay.
+        Its URL, times and copies stay the same.
         """
         return replace(
             self,

@@ -1,7 +1,7 @@
-"""Which of its candidates a page resembles, and which are its siblings.
+"""Find out which candidates a page resembles, and which are its siblings.
 
-Among the pages of a template, a page has hundreds of candidates, nearly all of which are siblings.
-So the marks of a candidate are compared only if it matters whether that is a sibling.
+Among pages that share a template, a page has hundreds of candidates, and nearly all of them are
+siblings. So the marks of a candidate are only compared if it matters whether it is a sibling.
 """
 
 from collections.abc import Callable, Sequence
@@ -89,7 +89,7 @@ class Resemblance:
         text = text_key(record.search, record.digest).to_bytes(5, "big")
         return [
             candidate._replace(cost=0)
-            # Most candidates are of other paths and texts, which a look at the bytes rules out.
+            # Most candidates have other paths and texts, which a look at the bytes rules out.
             if (path in candidate.marks and self._is_certain_view(candidate))
             or (text in candidate.marks and self._has_former_text(candidate))
             else candidate
@@ -107,7 +107,7 @@ class Resemblance:
         return is_former_text(record.marks, self._marks_of(candidate), text)
 
     def _crowd(self) -> list[int]:
-        """Return the costs that decide about the limit, which are those near the lowest one."""
+        """Return the costs that decide about the limit: those near the lowest one."""
         costs = [copy.cost for copy in self._copies]
         most = costs[0] * self._bounds.reach
         costs += [
@@ -127,7 +127,5 @@ class Resemblance:
 
 
 def _nearness(candidate: Candidate) -> tuple[int, int]:
-    """Return the sort key for candidates: the nearest come first, and among equals the
-    earlier one.
-    """
+    """Return the sort key for candidates: the nearest first, and the earlier one among equals."""
     return candidate.cost, candidate.number

@@ -1,5 +1,4 @@
-"""A SQLite file: connect to it and claim it, translate its errors, and begin, find and clear the
-indexes in it.
+"""Work with a SQLite file: connect to it, translate its errors, and manage the indexes in it.
 
 Each permuted table is a table of row IDs only: a row ID consists of the leading 34 bits of a key
 and the number of the page, so the B-tree of the row IDs *is* the sorted table. A probe is a range
@@ -22,9 +21,9 @@ from crawldedup.stores.sqlite.pages import PageRow
 
 BUSY_SECONDS: Final = 5.0
 IN_MEMORY: Final = ":memory:"
-# The size of a row ID in a file, if they are inserted in random order: 15.4 with a million of them.
+# The bytes of a row ID in a file if they are inserted in random order: 15.4 with a million of them.
 BYTES_PER_KEY: Final = 16
-# The profile of an index that was cleared. The next crawler to join gives it another.
+# The profile of an index that was cleared. The next crawler that joins sets another one.
 CLEARED: Final = ""
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 6
@@ -65,14 +64,14 @@ _PAGE_COLUMNS: Final = ", ".join(
     f"{name} {declaration}" for name, declaration in PageRow.COLUMNS.items()
 )
 _KEYS: Final = "(k INTEGER PRIMARY KEY)"
-# The tables of one index, each followed by the number of the index in its name. There are also the
-# tables of its search keys, as many as its layout has.
+# The tables of one index, whose names end with the number of the index. There are also the tables
+# of its search keys, as many as its layout has.
 _INDEX_TABLES: Final = {
     "pages": f"({_PAGE_COLUMNS})",
     "texts": "(number INTEGER PRIMARY KEY, text BLOB NOT NULL)",
     "urls": _KEYS,
     **dict.fromkeys(EXACT_TABLES, _KEYS),
-    # The pages whose paragraphs have anchors, and which of these pages hold an anchor.
+    # The pages whose paragraphs have anchors, and which of these pages have an anchor.
     "covered": """(
         number INTEGER PRIMARY KEY,
         page INTEGER NOT NULL UNIQUE,
@@ -152,7 +151,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def _claim(db: sqlite3.Connection, path: str) -> None:
-    """Create the tables of a new file. Refuse a foreign one before anything is written to it."""
+    """Create the tables of a new file. Reject a foreign file before anything is written to it."""
     with db:
         db.execute("BEGIN IMMEDIATE")
         (application,) = db.execute("PRAGMA application_id").fetchone()
@@ -182,7 +181,7 @@ def _claim(db: sqlite3.Connection, path: str) -> None:
 
 
 def _use_write_ahead_log(db: sqlite3.Connection) -> None:
-    """Switch the file to a write-ahead log, waiting for its lock, as SQLite does not wait here."""
+    """Switch the file to a write-ahead log, and wait for its lock, because SQLite doesn't."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -1,8 +1,8 @@
-"""The candidates of the queries of a batch, as their pages are when it is each query's turn.
+"""Find the candidates of each query of a batch, in their state when it is the query's turn.
 
-The file is searched once for all queries that need it. What the pages before have changed since
-then is known to `Changes`. If that is not enough to tell which pages a query is compared with, the
-changes are written and the file is searched for this query alone.
+The file is searched once for all queries that need it. `Changes` knows what earlier pages of the
+batch have changed since then. If that isn't enough to know which pages a query is compared with,
+the changes are written and the file is searched again for this query.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from crawldedup.stores.sqlite.index import SqliteIndex
 
 
 class BatchSearch:
-    """Finds what the queries of a batch are compared with."""
+    """Finds the pages that the queries of a batch are compared with."""
 
     def __init__(self, index: SqliteIndex, queries: Sequence[Query], changes: Changes) -> None:
         self._index = index
         self._queries = queries
         self._changes = changes
-        # By the places of the queries that the file was searched for.
+        # Keyed by the places of the queries that the file was searched for.
         self._found: dict[int, Candidates] = {}
 
     def look_ahead(self, places: Sequence[int]) -> None:
@@ -58,7 +58,7 @@ class BatchSearch:
         return single_candidates(self._index, self._queries[place])
 
     def _in_ranges(self, found: Candidates) -> list[Candidate] | None:
-        """Return the candidates by search keys; None if there are more than may be compared."""
+        """Return the candidates by search keys, or None if there are too many to compare."""
         candidates = [
             candidate
             for candidate in found.pages
@@ -73,7 +73,7 @@ class BatchSearch:
         return candidates if keys <= found.room else None
 
     def _filed(self, found: Candidates) -> set[int] | None:
-        """Return the numbers of the candidates by exact keys; None if not all of them are known."""
+        """Return the numbers of the candidates by exact keys, or None if some are unknown."""
         filed: set[int] = set()
         for hits in found.exact_hits:
             newest = self._newest(hits)
@@ -83,7 +83,7 @@ class BatchSearch:
         return filed
 
     def _newest(self, hits: ExactHits) -> list[int] | None:
-        """Return the pages that were added last under an exact key; None if that is not known."""
+        """Return the pages that were added last under an exact key, or None if that isn't known."""
         refiled = self._changes.refiled_under(hits.table, hits.key)
         if not hits.numbers and not refiled:
             return []
@@ -91,7 +91,7 @@ class BatchSearch:
         newest = sorted((*unchanged, *refiled))[-MOST_PER_KEY:]
         if len(hits.numbers) < MOST_PER_KEY:
             return newest
-        # The file has earlier pages under the key, which were not read. Some may count by now.
+        # The file has earlier pages under the key that weren't read. Some may count by now.
         least = hits.numbers[0]
         are_later = len(newest) == MOST_PER_KEY and newest[0] >= least
         return newest if are_later else None

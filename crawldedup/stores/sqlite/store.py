@@ -1,4 +1,4 @@
-"""The embedded stores: one in a SQLite file, for the processes of one machine, and one in memory.
+"""The embedded stores: in a SQLite file for the processes of one machine, and in memory.
 
 Each method is one transaction, which `SqliteStore._locked` begins. `decide.py` decides about pages.
 """
@@ -38,8 +38,8 @@ from crawldedup.stores.sqlite.index import SqliteIndex
 class SqliteStore:
     """The `Store` of one namespace of a SQLite file.
 
-    Several threads may share a store, and several processes a file. A store can be used after a
-    fork: the child connects again, and works as the same crawler as its parent.
+    Several threads may share a store, and several processes a file. After a fork, the child
+    connects again and works as the same crawler as its parent.
     """
 
     schemes: ClassVar[tuple[str, ...]] = ("sqlite",)
@@ -55,7 +55,7 @@ class SqliteStore:
         self._db: sqlite3.Connection | None = None
         self._index: SqliteIndex | None = None  # None if the file has no such index
         self._is_open = False
-        self._is_forked = False  # the connection was the parent's, and has to be made again
+        self._is_forked = False  # the connection belongs to the parent, so a new one is needed
         _stores.add(self)
 
     def open(self, session: CrawlSession | None = None) -> int:
@@ -88,10 +88,10 @@ class SqliteStore:
         except StoreError as error:
             if len(queries) == 1:
                 return [error]
-            # One of the pages is to blame. Its error belongs in its place among the answers.
+            # One of the pages caused the error, which belongs in its place among the answers.
             return [answer for query in queries for answer in self.check([query])]
         if is_shared:
-            # Whoever waits for a locked file only looks at it from time to time, and would hardly
+            # A process that waits for a locked file only tries from time to time, and would hardly
             # ever find it free between two batches.
             time.sleep(time.monotonic() - started)
         return answers
@@ -210,7 +210,7 @@ class SqliteStore:
         """Lock the index for one transaction.
 
         Yields:
-            The index; None if there is none.
+            The index, or None if it doesn't exist.
 
         Raises:
             StoreUnavailableError: The store is not open.
@@ -224,8 +224,8 @@ class SqliteStore:
                 yield None
                 return
             with self._connection() as db:
-                # A lock from the start keeps other processes from deciding between our reading and
-                # our writing.
+                # Locking at the start keeps other processes from deciding between our read and our
+                # write.
                 db.execute("BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED")
                 profile = self._index.load_head()
                 is_begun_again = profile not in (schema.CLEARED, self.layout.profile)
@@ -259,14 +259,14 @@ class SqliteStore:
                 self._find_index(db)
 
     def _exists(self) -> bool:
-        """Return True if the file isn't empty, because an empty file has no index."""
+        """Return whether the file isn't empty. An empty file has no index."""
         if self._db is not None:
             return True
         path = Path(self._path)
         return path.exists() and path.stat().st_size > 0
 
     def _find_index(self, db: sqlite3.Connection) -> None:
-        """Look for the index in the file, and take over its layout."""
+        """Look for the index in the file, and use its layout."""
         entry = schema.find_index(db, self.layout, self._path)
         if entry is None:
             self._index = None
@@ -317,7 +317,7 @@ class MemoryStore(SqliteStore):
 
 
 _stores: WeakSet[SqliteStore] = WeakSet()
-# Connections that must not be closed, and would be as soon as nothing refers to them.
+# Keeps connections that must not be closed, which happens when nothing refers to them.
 _abandoned: list[sqlite3.Connection] = []
 
 

@@ -49,7 +49,7 @@ def statuses(store: RedisClusterStore, queries: Sequence[Query]) -> list[Any]:
 
 
 def assert_known(store: RedisClusterStore, questions: Sequence[Query]) -> None:
-    """Under another URL each is a copy of what it was."""
+    """Each page is a copy of itself under another URL."""
     for question in questions:
         copy = replace(question.record, url="copy", url_key=question.record.url_key ^ 1)
         answer = checked(store, replace(question, record=copy))

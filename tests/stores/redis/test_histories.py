@@ -104,7 +104,7 @@ class Player:
         raise NotImplementedError
 
     def fail_over(self) -> None:
-        """Let the replica take the master's place, with what it was given last."""
+        """Let the replica replace the master, with the last data that it received."""
         raise NotImplementedError
 
     def crawler(self, number: int) -> Any:

@@ -418,7 +418,7 @@ class TestLostAnswers:
         assert statuses(store, pages) == expected
         assert [record.copies for text in (0, 1) for record in found(store, ask(text))] == [2, 1]
 
-    def test_an_abandoned_page_is_told_as_such(
+    def test_an_abandoned_page_is_reported_as_abandoned(
         self, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         clock = Clock()
@@ -640,7 +640,7 @@ def test_a_crawler_takes_no_number_that_is_none(
 @pytest.mark.parametrize(
     "form", ["redis://{}/0", "redis+sentinel://{}/mymaster", "redis+cluster://{}"]
 )
-def test_what_is_no_answer_is_an_error_of_the_store(form: str) -> None:
+def test_a_malformed_answer_is_a_store_error(form: str) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answering) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
