@@ -38,6 +38,7 @@ from crawldedup.reading.blocks import (
 from crawldedup.reading.cards import Sizes, cards_of
 from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.members import Member, are_left, members_of
 
 _ARTICLE, _CAPTION = map(kind_of, ("article", "figcaption"))
 _MAIN, _PRE, _TABLE = map(kind_of, ("main", "pre", "table"))
@@ -354,6 +355,7 @@ class _Descent:
                     break
                 self._holds_cards.add(holder)
         self.is_listing = False
+        self._members: list[Member] | None = None
 
     def article(self) -> list[int]:
         """Return the numbers of the article's lines; those of all lines but noise if the page has
@@ -367,7 +369,7 @@ class _Descent:
             left += self._own[article] + sum(
                 [self._left(block, inner) for block in inside if block != inner]
             )
-            if left > _MAY_BE_LEFT * self._prose[inner]:
+            if left > _MAY_BE_LEFT * self._prose[inner] or self._leaves_members(article, inner):
                 break
             article = inner
         while article and blocks.kinds[article] in _NEVER_ALONE:
@@ -379,6 +381,17 @@ class _Descent:
             if (block := blocks.lines[line][2]) in span
             or (block in beside and block != self._headline)
         ]
+
+    def _leaves_members(self, article: int, inner: int) -> bool:
+        """Return whether members with more prose than the block `inner` are lost by descending."""
+        stays = self._prose[inner]
+        if self._prose[article] - stays <= stays:
+            return False
+        if self._members is None:
+            read = self._read
+            self._members = members_of(self._blocks, self._kept, read.sizes, read.is_prose)
+        span, inside = (range(block, self._blocks.ends[block]) for block in (article, inner))
+        return are_left(self._members, span, inside, stays)
 
     def _left(self, block: int, inner: int) -> float:
         """Return how many bytes of a block are lost by descending to the block `inner`."""
