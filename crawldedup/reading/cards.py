@@ -11,6 +11,7 @@ from collections.abc import Container, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from crawldedup.reading.before import Before
 from crawldedup.reading.blocks import Blocks, totals
 from crawldedup.reading.headline import is_title
 
@@ -58,6 +59,7 @@ def cards_of(
     *,
     around: range,
     has_headline: bool,
+    before: Before,
 ) -> frozenset[int]:
     """Return the blocks of cards, with all that is in them.
 
@@ -67,6 +69,7 @@ def cards_of(
         sizes: The bytes of these lines in each block.
         around: The blocks that stand with the headline, behind it.
         has_headline: Whether there is one.
+        before: What stands before each part.
     """
     counted = _Counted(blocks, kept, sizes)
     least = _LEAST_IF_PLAIN * counted.prose[0]
@@ -76,7 +79,9 @@ def cards_of(
         if holder < end or counted.names[holder] < _FEWEST or counted.every[holder] < least:
             continue
         parts = _alike(blocks, holder, counted, around)
-        if _are_content(parts, counted, has_headline=has_headline):
+        if _are_content(parts, counted, has_headline=has_headline) and not before.is_of_others(
+            parts[0]
+        ):
             end = blocks.ends[holder]
             for part in parts:
                 cards.update(range(part, blocks.ends[part]))

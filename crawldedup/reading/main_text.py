@@ -24,6 +24,7 @@ import re
 from collections.abc import Set
 from typing import Final, NamedTuple
 
+from crawldedup.reading.before import Before
 from crawldedup.reading.block_names import Label
 from crawldedup.reading.blocks import (
     BOILERPLATE,
@@ -38,6 +39,7 @@ from crawldedup.reading.blocks import (
 from crawldedup.reading.cards import Sizes, cards_of
 from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.listed_below import listed_below
 from crawldedup.reading.members import Member, are_left, members_of
 
 _ARTICLE, _CAPTION = map(kind_of, ("article", "figcaption"))
@@ -341,12 +343,17 @@ class _Descent:
         code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
         self._code = totals(code, blocks.ends)
         self._openings = _openings(blocks, kept)
-        self.cards = cards_of(
+        before = Before(blocks, kept, read.is_prose)
+        cards = cards_of(
             blocks,
             kept,
             Sizes(self._every, self._prose, prose),
             around=range(headline + 1, blocks.ends[near]),
             has_headline=headline >= 0,
+            before=before,
+        )
+        self.cards = cards | listed_below(
+            blocks, kept, self._every, before, headline=headline, prose=self._prose[0]
         )
         self._holds_cards: set[int] = set()
         for card in self.cards:
