@@ -116,7 +116,8 @@ def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTe
         if resorts.is_cut:
             parts.append(_words(digest_of(page.html)))
         parts += map(_words, resorts.beside_excuses)
-        for inner in resorts.pages:
+        templates = () if resorts.templates is None else (resorts.templates,)
+        for inner in (*resorts.pages, *templates):
             parts += map(_words, _lines(inner))
             parts += _Elements(inner, without_trackers=True).parts()
     whole = _joined([part.whole for part in parts])
