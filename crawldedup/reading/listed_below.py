@@ -17,10 +17,8 @@ from crawldedup.reading.headline import is_title
 
 _ARTICLE: Final = kind_of("article")
 _FRAME: Final = kinds_of(["aside", "footer", "header", "nav"])
-# Parts, and parts that are nothing but a link: so are menus.
-_FEWEST: Final = 4
-_FEWEST_LINKS: Final = 8
-_ALL_LINK: Final = 0.9
+_FEWEST: Final = 4  # parts
+_ALL_LINK: Final = 0.9  # share of links in parts that are nothing else, as in a menu
 _LEAST_SIZE: Final = 20  # bytes of a part; those of a menu and tags have fewer
 _LEAST_SHARE: Final = 0.05  # of the page's prose
 _LINK: Final = 0.5  # share of a line from which on it is a link
@@ -63,7 +61,7 @@ def listed_below(
         size = sum([every[part] for part in alike])
         if len(alike) < _FEWEST or size < max(least, _LEAST_SIZE * len(alike)):
             continue
-        if len(alike) < _FEWEST_LINKS and parts.are_links(alike):
+        if parts.are_links(alike):
             continue
         if before.is_headed(alike[0], headline):
             continue

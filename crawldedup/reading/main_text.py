@@ -22,7 +22,7 @@ where it stands:
 
 import re
 from collections.abc import Set
-from typing import Final, NamedTuple
+from typing import Final
 
 from crawldedup.reading.before import Before
 from crawldedup.reading.block_names import Label
@@ -41,12 +41,12 @@ from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.listed_below import listed_below
 from crawldedup.reading.members import Member, are_left, members_of
+from crawldedup.reading.openings import openings_of
 
 _ARTICLE, _CAPTION = map(kind_of, ("article", "figcaption"))
 _MAIN, _PRE, _TABLE = map(kind_of, ("main", "pre", "table"))
 _CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
-_TITLES: Final = kinds_of(["h1", "h2", "h3", "h4"])
 _PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
 _SINGLE: Final = kinds_of(["li", "p"])
 _NEVER_ALONE: Final = _SINGLE | {_PRE}
@@ -285,29 +285,6 @@ class _Lines:
         return share <= _BELIEVED_ELSE or prose <= _FOOTER
 
 
-class _Opening(NamedTuple):
-    """The first heading in a block: its tag, and whether it is a link."""
-
-    kind: int
-    is_linked: bool
-
-
-def _openings(blocks: Blocks, kept: list[int]) -> dict[int, _Opening]:
-    """Return the first heading in each block that has one."""
-    kinds, parents = blocks.kinds, blocks.parents
-    found: dict[int, _Opening] = {}
-    for line in kept:
-        text, linked, block = blocks.lines[line]
-        kind = kinds[block]
-        if kind not in _TITLES and (kind := kinds[max(parents[block], 0)]) not in _TITLES:
-            continue
-        opening = _Opening(kind, linked > _LINK * len(text))
-        while block >= 0 and block not in found:
-            found[block] = opening
-            block = parents[block]
-    return found
-
-
 class _Descent:
     """Descends from the body to the article, past what is noise."""
 
@@ -342,7 +319,7 @@ class _Descent:
         self._every = totals(every, blocks.ends)
         code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
         self._code = totals(code, blocks.ends)
-        self._openings = _openings(blocks, kept)
+        self._openings = openings_of(blocks, kept)
         before = Before(blocks, kept, read.is_prose)
         cards = cards_of(
             blocks,
@@ -423,10 +400,12 @@ class _Descent:
         if has_links:
             is_most = self._every[block] >= self._prose[inner]
             return size if is_most and self._prose[0] < _LITTLE_PROSE else 0
-        if kinds[block] == kinds[inner] and self._are_alike(block, inner):
-            return self._together[block] / self._together[inner] * self._prose[inner]
         if self._are_sections(block, inner):
             return size
+        if kinds[block] == kinds[inner] and self._are_alike(block, inner):
+            if self._have_one_name(block, inner):
+                return self._prose[block]
+            return self._together[block] / self._together[inner] * self._prose[inner]
         leaves_headline = (
             inner not in self._around_headline
             and self._blocks.parents[inner] in self._around_headline
@@ -480,6 +459,14 @@ class _Descent:
         if self._blocks.kinds[block] == _ARTICLE:
             return first == second
         return first == second or any(not _LAYOUT.fullmatch(name) for name in first & second)
+
+    def _have_one_name(self, block: int, other: int) -> bool:
+        """Return whether two blocks have the same classes, of which one says what they are: such
+        are the posts of a thread, though the first one may be long and the answers short.
+        """
+        first = self._classes_of(block)
+        is_named = any(not _LAYOUT.fullmatch(name) for name in first)
+        return is_named and first == self._classes_of(other)
 
     def _classes_of(self, block: int) -> frozenset[str]:
         names = self._blocks.nodes[block].attributes.get("class") or ""
