@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from crawldedup.reading.before import Before
 from crawldedup.reading.block_names import Label
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, totals
+from crawldedup.reading.cards import Sizes
 from crawldedup.reading.headline import is_title
 
 _ARTICLE: Final = kind_of("article")
@@ -21,6 +22,8 @@ _FEWEST: Final = 4  # parts
 _ALL_LINK: Final = 0.9  # share of links in parts that are nothing else, as in a menu
 _LEAST_SIZE: Final = 20  # bytes of a part; those of a menu and tags have fewer
 _LEAST_SHARE: Final = 0.05  # of the page's prose
+# Times the rest of the prose: then neither an article nor a missing headline says otherwise.
+_SEVERAL_TIMES: Final = 2
 _LINK: Final = 0.5  # share of a line from which on it is a link
 _READ: Final = 300  # characters of a class
 
@@ -28,44 +31,34 @@ _BESIDE: Final = frozenset([Label.NOISE, Label.SIDEBAR, Label.BOTH, Label.COMMEN
 
 
 def listed_below(
-    blocks: Blocks,
-    kept: Sequence[int],
-    every: Sequence[int],
-    before: Before,
-    *,
-    headline: int,
-    prose: int,
+    blocks: Blocks, kept: Sequence[int], sizes: Sizes, before: Before, *, headline: int
 ) -> frozenset[int]:
     """Return the blocks of parts that are listed below the headline, with all that is in them.
 
     Args:
         blocks: The blocks of the page.
         kept: The lines of it that are no noise.
-        every: The bytes of these lines in each block.
+        sizes: The bytes of these lines in each block.
         before: What stands before each part.
         headline: The block of the page's headline; -1 for none.
-        prose: The bytes of the page's prose.
     """
-    if headline < 0:
-        return frozenset()
     parts = _Parts(blocks, kept, headline)
-    least = max(_FEWEST * _LEAST_SIZE, _LEAST_SHARE * prose)
+    least = max(_FEWEST * _LEAST_SIZE, _LEAST_SHARE * sizes.prose[0])
     listed: set[int] = set()
-    around = set(blocks.way_to(headline))
     end = 0
     for holder in range(len(blocks.ends)):
-        is_below = holder > headline or holder in around
-        if holder < end or not is_below or parts.names[holder] < _FEWEST or every[holder] < least:
+        is_small = parts.names[holder] < _FEWEST or sizes.every[holder] < least
+        if holder < end or is_small or not parts.may_belong(holder):
             continue
         alike = parts.alike(holder)
-        size = sum([every[part] for part in alike])
+        size = sum([sizes.every[part] for part in alike])
         if len(alike) < _FEWEST or size < max(least, _LEAST_SIZE * len(alike)):
             continue
-        if parts.are_links(alike):
+        rest = sizes.prose[0] - sum([sizes.prose[part] for part in alike])
+        is_most = size >= _SEVERAL_TIMES * rest
+        if not is_most and not parts.are_of_headline(holder):
             continue
-        if before.is_headed(alike[0], headline):
-            continue
-        if parts.belong_to_headline(alike[0]):
+        if not parts.are_links(alike) and not before.is_headed(alike[0], headline):
             end = blocks.ends[holder]
             for part in alike:
                 listed.update(range(part, blocks.ends[part]))
@@ -103,6 +96,7 @@ class _Parts:
         self.names = totals(names, blocks.ends)
         self._links = totals(links, blocks.ends)
         self._all = totals(letters, blocks.ends)
+        self._find_surroundings()
 
     def alike(self, holder: int) -> Sequence[int]:
         """Return the largest group of parts in a block that stand below the headline and have one
@@ -130,20 +124,39 @@ class _Parts:
         links, letters = (sum([sums[part] for part in parts]) for sums in (self._links, self._all))
         return links >= _ALL_LINK * letters
 
-    def belong_to_headline(self, part: int) -> bool:
-        """Return whether neither an article around the headline, nor a name of what is around the
-        part, says that it stands beside the text.
+    def may_belong(self, holder: int) -> bool:
+        """Return whether parts in a block may stand below the headline, and neither a tag nor a
+        name of what is around them says that they stand beside the text.
+        """
+        is_below = holder > self._headline or self._common[holder] == holder
+        return is_below and not self._is_beside[holder]
+
+    def are_of_headline(self, holder: int) -> bool:
+        """Return whether there is a headline, and no article that holds it without the parts."""
+        return self._headline >= 0 and self._common[holder] not in self._around_article
+
+    def _find_surroundings(self) -> None:
+        """Find the smallest block around each block that holds the headline as well, which blocks
+        hold an article around the headline, and which stand in something beside the text.
         """
         blocks = self._blocks
-        way = list(blocks.way_to(part))
-        around = set(way)
+        around = set(blocks.way_to(self._headline)) | {0}
+        self._around_article: set[int] = set()
+        is_around_article = False
         for block in blocks.way_to(self._headline):
-            if block in around:
-                return not any(
-                    blocks.names[above] in _BESIDE or blocks.kinds[above] in _FRAME
-                    for above in way
-                    if above > block
+            if is_around_article:
+                self._around_article.add(block)
+            is_around_article = is_around_article or blocks.kinds[block] == _ARTICLE
+        self._common: list[int] = []
+        self._is_beside: list[bool] = []
+        for block, parent in enumerate(blocks.parents):
+            is_around = block in around
+            self._common.append(block if is_around else self._common[parent])
+            self._is_beside.append(
+                not is_around
+                and (
+                    self._is_beside[parent]
+                    or blocks.names[block] in _BESIDE
+                    or blocks.kinds[block] in _FRAME
                 )
-            if blocks.kinds[block] == _ARTICLE:
-                return False
-        return False
+            )

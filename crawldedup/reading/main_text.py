@@ -321,17 +321,16 @@ class _Descent:
         self._code = totals(code, blocks.ends)
         self._openings = openings_of(blocks, kept)
         before = Before(blocks, kept, read.is_prose)
+        kept_sizes = Sizes(self._every, self._prose, prose)
         cards = cards_of(
             blocks,
             kept,
-            Sizes(self._every, self._prose, prose),
+            kept_sizes,
             around=range(headline + 1, blocks.ends[near]),
             has_headline=headline >= 0,
             before=before,
         )
-        self.cards = cards | listed_below(
-            blocks, kept, self._every, before, headline=headline, prose=self._prose[0]
-        )
+        self.cards = cards | listed_below(blocks, kept, kept_sizes, before, headline=headline)
         self._holds_cards: set[int] = set()
         for card in self.cards:
             for holder in blocks.way_to(card):

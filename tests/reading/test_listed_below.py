@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -118,3 +119,41 @@ def test_many_products_below_one_are_no_listing_if_their_heading_says_so() -> No
 def test_menus_beside_a_text_are_no_listing() -> None:
     menu = "".join(f'<li><a href="/{number}">{title(5, number)}</a></li>' for number in range(6))
     assert title(5, 2) not in main_text_of(plain(f'<ul class="side">{menu}</ul>'), "The ferry")
+
+
+def hugo(number: int) -> str:
+    return (
+        f'<li class="post-item"><a href="/p/{number}/"><h3>{title(6, number)}</h3></a>'
+        f'<p class="summary">{teaser(6, number)}</p></li>'
+    )
+
+
+def test_a_list_of_several_times_the_text_needs_no_headline_of_its_own() -> None:
+    short = (
+        f'<article><h1>News</h1><div class="content">{paragraphs(sentences(7, 60))}</div></article>'
+    )
+    below = "".join(map(hugo, range(10)))
+    assert teaser(6, 9) in main_text_of(f'<main>{short}<ul class="posts">{below}</ul></main>')
+    long = short.replace("</div>", f"{paragraphs(sentences(8, 400))}</div>")
+    assert teaser(6, 9) not in main_text_of(f'<main>{long}<ul class="posts">{below}</ul></main>')
+
+
+def test_a_list_of_several_times_the_text_needs_no_headline_at_all() -> None:
+    text = f'<div class="taxonomy-term">{paragraphs(sentences(7, 60))}</div>'
+    rows = "".join(
+        f'<div class="views-row">{twenty_seventeen(7, number, "/node/{}")}</div>'
+        for number in range(10)
+    )
+    assert teaser(7, 9) in main_text_of(f"<main>{text}<div>{rows}</div></main>", "Harbor")
+
+
+@pytest.mark.parametrize("levels", [500, 5000])
+def test_lists_in_lists_take_linear_time(levels: int) -> None:
+    parts = "".join(
+        f"<p><a href=/{number}>A lantern {number} hangs</a> above the quay, as it did.</p>"
+        for number in range(4)
+    )
+    html = f"<h1>Lists</h1>{f'<div>{parts}' * levels}"
+    start = time.process_time()
+    main_text_of(html)
+    assert time.process_time() - start < 0.002 * levels + 1
