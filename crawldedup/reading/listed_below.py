@@ -30,8 +30,21 @@ _READ: Final = 300  # characters of a class
 _BESIDE: Final = frozenset([Label.NOISE, Label.SIDEBAR, Label.BOTH, Label.COMMENTS, Label.HIDDEN])
 
 
+class Letters(NamedTuple):
+    """The letters in each block of a page."""
+
+    every: Sequence[int]  #: Of all lines in it, and in the blocks within it.
+    linked: Sequence[int]  #: Of the links among them.
+
+
 def listed_below(
-    blocks: Blocks, kept: Sequence[int], sizes: Sizes, before: Before, *, headline: int
+    blocks: Blocks,
+    kept: Sequence[int],
+    sizes: Sizes,
+    letters: Letters,
+    before: Before,
+    *,
+    headline: int,
 ) -> frozenset[int]:
     """Return the blocks of parts that are listed below the headline, with all that is in them.
 
@@ -39,24 +52,29 @@ def listed_below(
         blocks: The blocks of the page.
         kept: The lines of it that are no noise.
         sizes: The bytes of these lines in each block.
+        letters: The letters in each block.
         before: What stands before each part.
         headline: The block of the page's headline; -1 for none.
     """
-    parts = _Parts(blocks, kept, headline)
+    parts = _Parts(blocks, kept, letters, headline)
+    surroundings: _Surroundings | None = None
     least = max(_FEWEST * _LEAST_SIZE, _LEAST_SHARE * sizes.prose[0])
     listed: set[int] = set()
     end = 0
     for holder in range(len(blocks.ends)):
         is_small = parts.names[holder] < _FEWEST or sizes.every[holder] < least
-        if holder < end or is_small or not parts.may_belong(holder):
+        if holder < end or is_small:
             continue
         alike = parts.alike(holder)
         size = sum([sizes.every[part] for part in alike])
         if len(alike) < _FEWEST or size < max(least, _LEAST_SIZE * len(alike)):
             continue
+        surroundings = surroundings or _Surroundings(blocks, headline)
+        if surroundings.is_beside[holder]:
+            continue
         rest = sizes.prose[0] - sum([sizes.prose[part] for part in alike])
         is_most = size >= _SEVERAL_TIMES * rest
-        if not is_most and not parts.are_of_headline(holder):
+        if not is_most and not surroundings.are_of_headline(holder):
             continue
         if not parts.are_links(alike) and not before.is_headed(alike[0], headline):
             end = blocks.ends[holder]
@@ -78,25 +96,23 @@ class _Parts:
     `names` are the lines in each block that name a page or a thing, by a link or a heading.
     """
 
-    def __init__(self, blocks: Blocks, kept: Sequence[int], headline: int) -> None:
-        self._blocks, self._headline = blocks, headline
-        names, links, letters = ([0] * len(blocks.ends) for _ in range(3))
+    def __init__(
+        self, blocks: Blocks, kept: Sequence[int], letters: Letters, headline: int
+    ) -> None:
+        self._blocks, self._letters, self._headline = blocks, letters, headline
+        names = [0] * len(blocks.ends)
         self._openings: dict[int, _Opening] = {}
         for line in kept:
             text, linked, block = blocks.lines[line]
-            links[block] += linked
-            letters[block] += len(text)
             is_linked = linked > _LINK * len(text)
-            if is_linked or is_title(blocks, block):
+            is_heading = is_title(blocks, block)
+            if is_linked or is_heading:
                 names[block] += 1
-                opening = _Opening(blocks.kinds[block] if is_title(blocks, block) else 0, is_linked)
+                opening = _Opening(blocks.kinds[block] if is_heading else 0, is_linked)
                 while block >= 0 and block not in self._openings:
                     self._openings[block] = opening
                     block = blocks.parents[block]
         self.names = totals(names, blocks.ends)
-        self._links = totals(links, blocks.ends)
-        self._all = totals(letters, blocks.ends)
-        self._find_surroundings()
 
     def alike(self, holder: int) -> Sequence[int]:
         """Return the largest group of parts in a block that stand below the headline and have one
@@ -115,48 +131,44 @@ class _Parts:
 
         A box beside the text opens with a heading above its links.
         """
-        return self._openings[part].is_linked or not self._links[part]
+        return self._openings[part].is_linked or not self._letters.linked[part]
 
     def are_links(self, parts: Sequence[int]) -> bool:
         """Return whether parts are links without headings, and nothing else."""
         if self._openings[parts[0]].heading:
             return False
-        links, letters = (sum([sums[part] for part in parts]) for sums in (self._links, self._all))
-        return links >= _ALL_LINK * letters
+        linked = sum([self._letters.linked[part] for part in parts])
+        return linked >= _ALL_LINK * sum([self._letters.every[part] for part in parts])
 
-    def may_belong(self, holder: int) -> bool:
-        """Return whether parts in a block may stand below the headline, and neither a tag nor a
-        name of what is around them says that they stand beside the text.
-        """
-        is_below = holder > self._headline or self._common[holder] == holder
-        return is_below and not self._is_beside[holder]
 
-    def are_of_headline(self, holder: int) -> bool:
-        """Return whether there is a headline, and no article that holds it without the parts."""
-        return self._headline >= 0 and self._common[holder] not in self._around_article
+class _Surroundings:
+    """What is around the blocks of a page.
 
-    def _find_surroundings(self) -> None:
-        """Find the smallest block around each block that holds the headline as well, which blocks
-        hold an article around the headline, and which stand in something beside the text.
-        """
-        blocks = self._blocks
-        around = set(blocks.way_to(self._headline)) | {0}
+    `is_beside` says of each block whether a tag or a name around it says that it stands beside the
+    text, away from the headline.
+    """
+
+    def __init__(self, blocks: Blocks, headline: int) -> None:
+        self._has_headline = headline >= 0
+        around = set(blocks.way_to(headline)) | {0}
         self._around_article: set[int] = set()
         is_around_article = False
-        for block in blocks.way_to(self._headline):
+        for block in blocks.way_to(headline):
             if is_around_article:
                 self._around_article.add(block)
             is_around_article = is_around_article or blocks.kinds[block] == _ARTICLE
+        # The smallest block around each block that holds the headline as well.
         self._common: list[int] = []
-        self._is_beside: list[bool] = []
+        self.is_beside: list[bool] = []
         for block, parent in enumerate(blocks.parents):
-            is_around = block in around
-            self._common.append(block if is_around else self._common[parent])
-            self._is_beside.append(
-                not is_around
-                and (
-                    self._is_beside[parent]
-                    or blocks.names[block] in _BESIDE
-                    or blocks.kinds[block] in _FRAME
-                )
-            )
+            if block in around:
+                self._common.append(block)
+                self.is_beside.append(False)
+                continue
+            self._common.append(self._common[parent])
+            is_named = blocks.names[block] in _BESIDE or blocks.kinds[block] in _FRAME
+            self.is_beside.append(is_named or self.is_beside[parent])
+
+    def are_of_headline(self, holder: int) -> bool:
+        """Return whether there is a headline, and no article that holds it without this block."""
+        return self._has_headline and self._common[holder] not in self._around_article

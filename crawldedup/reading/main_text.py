@@ -39,7 +39,7 @@ from crawldedup.reading.blocks import (
 from crawldedup.reading.cards import Sizes, cards_of
 from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
-from crawldedup.reading.listed_below import listed_below
+from crawldedup.reading.listed_below import Letters, listed_below
 from crawldedup.reading.members import Member, are_left, members_of
 from crawldedup.reading.openings import openings_of
 
@@ -330,7 +330,10 @@ class _Descent:
             has_headline=headline >= 0,
             before=before,
         )
-        self.cards = cards | listed_below(blocks, kept, kept_sizes, before, headline=headline)
+        letters = Letters(read.characters, read.links)
+        self.cards = cards | listed_below(
+            blocks, kept, kept_sizes, letters, before, headline=headline
+        )
         self._holds_cards: set[int] = set()
         for card in self.cards:
             for holder in blocks.way_to(card):

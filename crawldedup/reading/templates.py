@@ -12,6 +12,7 @@ _EDGE: Final = re.compile(
     r"<(?:(/?)template(?=[\s/>])|(script|style|textarea|title|noscript)(?=[\s/>])|(!--))",
     re.IGNORECASE,
 )
+_TAGS: Final = ("<template", "<TEMPLATE")
 _SHADOW: Final = re.compile(r"\bshadowroot(?:mode)?\s?=", re.IGNORECASE)
 _LONGEST_TAG: Final = 500
 
@@ -25,6 +26,9 @@ class Template(NamedTuple):
 
 def templates_of(html: str) -> Iterator[Template]:
     """Yield the outermost templates of a page that hold something, from its markup."""
+    # Hardly any page has one.
+    if not any(tag in html for tag in _TAGS):
+        return
     depth = place = start = 0
     is_shown = False
     while edge := _EDGE.search(html, place):
