@@ -6,7 +6,7 @@ import pytest
 
 from tests.reading.prose import main_text_of, paragraphs, sentences
 
-QUESTION = paragraphs(sentences(1, 400))
+QUESTION = " ".join(sentences(1, 400))
 ANSWERS = [" ".join(sentences(number, 30)) for number in range(20, 30)]
 
 POSTS = {
