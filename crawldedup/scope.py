@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 
 from crawldedup.checks import refused
+from crawldedup.hostnames import ascii_host, is_plain
 from crawldedup.key import NO_KEY, Key
 from crawldedup.urls import canonical_url
 
@@ -43,7 +44,6 @@ _SHALLOW: Final = 2  # names
 _DEEPEST: Final = 8  # name of a path that may name a user
 _DATE: Final = re.compile(r"(?<![^/])(?:19|20)\d\d(?:/[01]?\d)?(?![^/])")
 _NUMBER: Final = re.compile(r"\d+")
-_LONGEST_HOST: Final = 253  # letters
 _PORT: Final = re.compile(r":\d*$")
 # Other names of a host with the same users, such as m.facebook.com and de.linkedin.com.
 _HOST_OF_USERS: Final = re.compile(r"(?:www\d?|m|mobile|amp|touch|old|new|np|i|[a-z]{2})\.")
@@ -136,40 +136,7 @@ def site_of(url: str) -> str:
         host = urlsplit(url).hostname or ""
     except ValueError:
         return ""
-    return _site_of_host(host if host.isascii() else ascii_host(host))
-
-
-@lru_cache(maxsize=4096)
-def ascii_host(host: str) -> str:
-    """Return a host as it is spelled in requests.
-
-    Args:
-        host: The host, which may have a port, and a user before it.
-
-    Returns:
-        The host in ASCII, or unchanged if it can't be encoded.
-    """
-    user, at, address = host.rpartition("@")
-    name, colon, port = address.partition(":")
-    return f"{user}{at}{_ascii_name(name)}{colon}{port}"
-
-
-def _ascii_name(name: str) -> str:
-    # Its tables take a while to import, and few crawls need them.
-    import idna
-
-    if len(name) > _LONGEST_HOST:
-        return name
-    try:
-        # As in browsers, ß stays a separate letter, while capitals and wide letters don't.
-        return idna.encode(name, uts46=True).decode()
-    except UnicodeError:
-        pass
-    try:
-        # An older standard, which allows symbols in some hosts.
-        return name.encode("idna").decode()
-    except UnicodeError:
-        return name
+    return _site_of_host(host if is_plain(host) else ascii_host(host))
 
 
 class Folder(NamedTuple):
@@ -256,7 +223,7 @@ def folder_of(url: str) -> Folder:
     except ValueError:
         return Folder("", "")
     host = parts.netloc.lower()
-    return folder_at(host if host.isascii() else ascii_host(host), parts.path)
+    return folder_at(host if is_plain(host) else ascii_host(host), parts.path)
 
 
 def folder_at(host: str, path: str) -> Folder:

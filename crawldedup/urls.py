@@ -13,6 +13,8 @@ from urllib.parse import urljoin, urlsplit
 
 from w3lib.url import canonicalize_url
 
+from crawldedup.hostnames import with_ascii_host
+
 #: The maximum number of claims that are examined on one page.
 MAX_CLAIMS: Final = 10
 #: Matches what looks like a session id in a URL: eight or more hexadecimal digits, a UUID, or a
@@ -45,7 +47,7 @@ def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
     if len(url) > _LONGEST_URL:
         return url
     try:
-        return str(canonicalize_url(url, keep_fragments=keep_fragment))
+        return str(canonicalize_url(with_ascii_host(url), keep_fragments=keep_fragment))
     except ValueError:
         return url
 

@@ -4,7 +4,7 @@ Class, role, item property and id are only evidence: see `blocks.blocks_without_
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -32,6 +32,14 @@ def _part_of_id(words: str) -> re.Pattern[str]:
     """Return a pattern for a word between the separators of an id."""
     return re.compile(rf"(?:^|[_-])(?:{words})(?:$|[_-])", re.IGNORECASE)
 
+
+# Classes that say where an element is, not what it is.
+_LAYOUT: Final = re.compile(
+    r"col(?:umn)?s?|row|container|wrap(?:per)?|clearfix|grid|block|widget|box|module|section|region|"
+    r"area|inner|outer|cell|panel|card|item|group|flex|span|layout|content|left|right|center|top|"
+    r"bottom|large|small|medium|wide|fluid|full|first|last|odd|even|active|visible|"
+    r"(?:col|span|grid|row)\d+|[a-z]{1,4}[_:-].*"
+)
 
 _NOISE: Final = _word(
     r"shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|breadcrumbs?|"
@@ -180,6 +188,16 @@ def is_called_article(node: LexborNode) -> bool:
     "node node-article node-promoted" is an article on the front page of its site.
     """
     return _ARTICLE_WORD.search((node.attributes.get("class") or "")[:_READ]) is not None
+
+
+def classes_of(node: LexborNode) -> frozenset[str]:
+    """Return the classes of an element, in lower case."""
+    return frozenset((node.attributes.get("class") or "")[:_READ].lower().split())
+
+
+def say_what_it_is(classes: Collection[str]) -> bool:
+    """Return whether one of the classes says what an element is, not only where it is."""
+    return any(not _LAYOUT.fullmatch(name) for name in classes)
 
 
 def is_called_foot(node: LexborNode) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Container, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from crawldedup.reading.before import Before
 from crawldedup.reading.blocks import Blocks, totals
 from crawldedup.reading.headline import is_title
 
@@ -59,6 +60,7 @@ def cards_of(
     *,
     around: range,
     has_headline: bool,
+    before: Before,
 ) -> frozenset[int]:
     """Return the blocks of cards, with all blocks inside of them.
 
@@ -68,6 +70,7 @@ def cards_of(
         sizes: The sizes of these lines in each block.
         around: The blocks after the headline that belong to it.
         has_headline: Whether there is a headline.
+        before: What comes before each part.
     """
     counted = _Counted(blocks, kept, sizes)
     least = _LEAST_IF_PLAIN * counted.prose[0]
@@ -77,7 +80,9 @@ def cards_of(
         if holder < end or counted.names[holder] < _FEWEST or counted.every[holder] < least:
             continue
         parts = _alike(blocks, holder, counted, around)
-        if _are_content(parts, counted, has_headline=has_headline):
+        if _are_content(parts, counted, has_headline=has_headline) and not before.is_of_others(
+            parts[0]
+        ):
             end = blocks.ends[holder]
             for part in parts:
                 cards.update(range(part, blocks.ends[part]))

@@ -30,6 +30,7 @@ _HEAD: Final = 4096
 _LONGEST_LABEL: Final = 100
 # If a quote is missing, a value may contain the rest of the page.
 _END_OF_LABEL: Final = re.compile(r"""[\s<>"';,]""")
+_AROUND_LABEL: Final = " \t\n\f\r\"'"
 _IN_TYPE: Final = re.compile(r"""(?:^|;)\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _IN_CONTENT: Final = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _MAY_DECLARE: Final = re.compile(r"<(!--|body(?=[\s/>])|meta(?=[\s/])|\?xml(?=\s))", re.IGNORECASE)
@@ -43,7 +44,7 @@ _WIDE_XML: Final = {b"<\0?\0x\0": "utf-16-le", b"\0<\0?\0x": "utf-16-be"}
 
 def codec_of(label: str | None) -> str | None:
     """Return the codec for a label, or None if pages can't have this encoding."""
-    written = _END_OF_LABEL.split((label or "").strip()[:_LONGEST_LABEL])[0]
+    written = _END_OF_LABEL.split((label or "").strip(_AROUND_LABEL)[:_LONGEST_LABEL])[0]
     try:
         standard = webencodings.lookup(written)
         name = str(standard.name) if standard else written
@@ -70,7 +71,7 @@ def names_no_page(label: str | None) -> bool:
     if not label or codec_of(label) is not None:
         return False
     try:
-        codecs.lookup(label.strip()[:_LONGEST_LABEL])
+        codecs.lookup(label.strip(_AROUND_LABEL)[:_LONGEST_LABEL])
     except (LookupError, ValueError):
         return False
     return True

@@ -10,7 +10,8 @@ main text:
 2. Below `FALLBACK_WORDS`, the extractor missed the content (a listing, a product, a form). Then all
    text counts except navigation, page header, footer and the like.
 3. Below `LITTLE_WORDS`, text that is only shown if something else fails (`last_resorts`) counts as
-   well, if it has more words than the rest.
+   well, if it has more words than the rest. Next to a longer text, it counts if it has several
+   times as many words, as in forums that are programs, and so do templates.
 4. Below `min_words`, a page is compared by `PageText.whole` without its name, and only exact copies
    are found.
 """
@@ -36,7 +37,7 @@ from crawldedup.reading.blocks import (
 )
 from crawldedup.reading.comments import NO_COMMENTS, PageComments, comments_beside
 from crawldedup.reading.html import HtmlPage, tidy
-from crawldedup.reading.last_resorts import LastResorts, last_resorts
+from crawldedup.reading.last_resorts import LastResorts, last_resorts, may_outweigh
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.shells import is_shell, refusal
 from crawldedup.reading.thin import ThinTexts, thin_texts, visible_text
@@ -46,6 +47,7 @@ FALLBACK_WORDS: Final = 50  # a shorter text counts as a mistake of the extracto
 # words.
 LITTLE_WORDS: Final = 200
 _MOST_OF_RESORT: Final = 2
+_SEVERAL_TIMES: Final = 3
 # A shorter main text begins with the page's name, which would change nothing in a longer one.
 NAMED_WORDS: Final = 100
 # The version of this package's rules. Change it with the rules, because texts made with different
@@ -139,9 +141,12 @@ def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected
         if comments.are_content:
             of_comments = sum([count_words(line) for line in comments.lines])
         words = count_words(main) + of_comments
-    resorts = last_resorts(page) if words < max(min_words, LITTLE_WORDS) else None
+    resorts, is_little = None, words < max(min_words, LITTLE_WORDS)
+    if is_little or (extractor.is_heuristic and may_outweigh(page, _SEVERAL_TIMES * len(main))):
+        resorts = last_resorts(page)
     if extractor.is_heuristic and resorts is not None:
-        main = _with_resorts(main, resorts, extractor)
+        least = count_words(main) + 1 if is_little else _SEVERAL_TIMES * words
+        main = _with_resorts(main, resorts, extractor, least)
         words = count_words(main) + of_comments
     whole = core = None
     name_line = ""
@@ -175,17 +180,28 @@ def _thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinT
     raise PageError("empty", "there is nothing to see on the page")
 
 
-def _with_resorts(main: str, resorts: LastResorts, extractor: Extractor) -> str:
-    """Return a main text, with the last resorts added if they have more words."""
-    texts = []
-    for page in resorts.pages:
-        text = content_text(page)
-        # A whole page may be inside of a <map> that was never closed.
-        article = extractor.extract(page)
-        is_page = _MOST_OF_RESORT * count_words(article) >= count_words(text)
-        texts.append(article if is_page else text)
-    shown = tidy("\n".join(texts))
-    return main if count_words(shown) <= count_words(main) else f"{main}\n{shown}".strip()
+def _with_resorts(main: str, resorts: LastResorts, extractor: Extractor, least: int) -> str:
+    """Return a main text with the last resorts added.
+
+    They are added if they have `least` words, and templates if they have several times as many
+    words as everything else.
+    """
+    shown = tidy("\n".join([_text_of_resort(page, extractor) for page in resorts.pages]))
+    if count_words(shown) >= least:
+        main = f"{main}\n{shown}".strip()
+    if resorts.templates is not None:
+        filled = tidy(_text_of_resort(resorts.templates, extractor))
+        if count_words(filled) >= max(_SEVERAL_TIMES * count_words(main), 1):
+            main = f"{main}\n{filled}".strip()
+    return main
+
+
+def _text_of_resort(page: HtmlPage, extractor: Extractor) -> str:
+    text = content_text(page)
+    # A whole page may be inside of a <map> that was never closed.
+    article = extractor.extract(page)
+    is_page = _MOST_OF_RESORT * count_words(article) >= count_words(text)
+    return article if is_page else text
 
 
 def content_text(page: HtmlPage) -> str:

@@ -1,24 +1,27 @@
 """Read last resorts: content that browsers only show if something else fails, or in a frame.
 
 These are the content of <noscript>, the document in `srcdoc`, a text field, the replacement for an
-object, a canvas or a player that can't be shown, and everything after a <map> that was never
-closed. On most pages, this is a request to enable scripts, or a pixel that counts visits. On a few
-pages, it is the only content.
+object, a canvas or a player that can't be shown, everything after a <map> that was never closed,
+and a <template>, which a program fills in or a component shows. On most pages, this is a request to
+enable scripts, or a pixel that counts visits. On a few pages, it is the only content.
 """
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape, unescape
-from itertools import filterfalse, takewhile
+from itertools import chain, filterfalse, islice, takewhile
 from typing import Final, NamedTuple
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
+from crawldedup.errors import PageError
 from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.reading import shell_words
 from crawldedup.reading.blocks import kinds_of, tags
 from crawldedup.reading.html import HtmlPage, bounded
+from crawldedup.reading.templates import templates_of
 
 _MOST_LEVELS: Final = 4
 """How deep last resorts may be nested, such as a picture inside of an object inside of another."""
@@ -59,20 +62,25 @@ class LastResorts:
 
     Attributes:
         pages: Documents of last resorts. Each contains those nested inside of the one before it.
+        templates: What programs may show of the page, or None if there is nothing.
         excuses: Lines that ask to enable scripts or to use another browser.
         beside_excuses: The lines next to these, which are hardly the content of a page.
         is_cut: Whether there is more than is read.
     """
 
     pages: tuple[HtmlPage, ...]
+    templates: HtmlPage | None
     excuses: tuple[str, ...]
     beside_excuses: tuple[str, ...]
     is_cut: bool
 
 
 class _Markup(NamedTuple):
+    """What a last resort holds, whether that may be an excuse, and its tag."""
+
     html: str
     may_excuse: bool
+    tag: str
 
 
 def last_resorts(page: HtmlPage) -> LastResorts | None:
@@ -88,7 +96,7 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
     budget = _Budget()
     for _ in range(_MOST_LEVELS):
         content: list[str] = []
-        for markup in takewhile(budget.allows, _markups(inner.tree)):
+        for markup in takewhile(budget.allows, _markups(inner)):
             lines = _lines_of_excuse(markup.html) if markup.may_excuse else []
             if lines:
                 excuses |= dict.fromkeys(filter(_is_excuse, lines))
@@ -100,10 +108,49 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
         inner = HtmlPage(bounded("\n".join(content)))
         pages.append(inner)
     else:
-        budget.is_spent = budget.is_spent or any(True for _ in _markups(inner.tree))
-    if not pages and not excuses and not budget.is_spent:
+        budget.is_spent = budget.is_spent or any(True for _ in _markups(inner))
+    templates = _templates(page, budget)
+    if not pages and not excuses and templates is None and not budget.is_spent:
         return None
-    return LastResorts(tuple(pages), tuple(excuses), tuple(beside), budget.is_spent)
+    return LastResorts(tuple(pages), templates, tuple(excuses), tuple(beside), budget.is_spent)
+
+
+def may_outweigh(page: HtmlPage, letters: int) -> bool:
+    """Return whether the last resorts of a page have as many letters as were given, tags included.
+
+    It is far cheaper than reading them, which few pages are worth.
+    """
+    found = 0
+    for markup in islice(_markups(page), _MOST_MARKUPS):
+        found += len(markup.html)
+        if found >= letters:
+            return True
+    return sum([len(markup.html) for markup in _hidden_templates(page)]) >= letters
+
+
+def lines_of_last_resorts(page: HtmlPage) -> Iterator[tuple[str, str]]:
+    """Yield the lines in the last resorts of a page, each with the tag that it stands in."""
+    budget = _Budget()
+    markups = chain(_markups(page), _hidden_templates(page))
+    for markup in takewhile(budget.allows, markups):
+        # What takes too much to read is not compared, either.
+        with suppress(PageError):
+            document = HtmlPage(bounded(f"<div>{markup.html}</div>"))
+            yield from [(markup.tag, text) for text, _, _ in document.blocks.lines]
+
+
+def _templates(page: HtmlPage, budget: "_Budget") -> HtmlPage | None:
+    """Return a document of the templates that are not shown by themselves; None for none."""
+    content = [
+        f"<div>{markup.html}</div>" for markup in takewhile(budget.allows, _hidden_templates(page))
+    ]
+    return HtmlPage(bounded("\n".join(content))) if content else None
+
+
+def _hidden_templates(page: HtmlPage) -> Iterator[_Markup]:
+    for template in templates_of(page.html):
+        if not template.is_shown:
+            yield _Markup(template.html, may_excuse=False, tag="template")
 
 
 class _Budget:
@@ -124,27 +171,35 @@ class _Budget:
         return not self.is_spent
 
 
-def _markups(tree: LexborHTMLParser) -> Iterator[_Markup]:
+def _markups(page: HtmlPage) -> Iterator[_Markup]:
     """Yield each last resort that has content and isn't nested in another one."""
+    for template in templates_of(page.html):
+        if template.is_shown:
+            yield _Markup(template.html, may_excuse=False, tag="template")
     known: dict[int, bool] = {}
-    for node in tree.css(_SELECTOR):
+    for node in page.tree.css(_SELECTOR):
         # Nested ones are read with the outer one.
-        if _is_within(node, known):
-            continue
-        if node.tag_id in _IN_TREE:
-            if node.first_child is not None:
-                yield _Markup(node.inner_html or "", may_excuse=True)
-            continue
-        text = node.text() or ""
-        if node.tag == "textarea":
-            if text.strip():
-                yield _Markup(f"<pre>{escape(text, quote=False)}</pre>", may_excuse=False)
-            continue
-        document = node.attributes.get("srcdoc") if node.tag == "iframe" else None
-        if document:
-            yield _Markup(document, may_excuse=False)
+        if not _is_within(node, known):
+            yield from _markups_in(node)
+
+
+def _markups_in(node: LexborNode) -> Iterator[_Markup]:
+    tag = node.tag or ""
+    if node.tag_id in _IN_TREE:
+        if node.first_child is not None:
+            yield _Markup(node.inner_html or "", may_excuse=True, tag=tag)
+        return
+    text = node.text() or ""
+    if tag == "textarea":
         if text.strip():
-            yield _Markup(text, may_excuse=True)
+            markup = f"<pre>{escape(text, quote=False)}</pre>"
+            yield _Markup(markup, may_excuse=False, tag=tag)
+        return
+    document = node.attributes.get("srcdoc") if tag == "iframe" else None
+    if document:
+        yield _Markup(document, may_excuse=False, tag=tag)
+    if text.strip():
+        yield _Markup(text, may_excuse=True, tag=tag)
 
 
 def _is_within(node: LexborNode, known: dict[int, bool]) -> bool:

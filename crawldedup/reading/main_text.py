@@ -22,9 +22,10 @@ found in three steps:
 
 import re
 from collections.abc import Set
-from typing import Final, NamedTuple
+from typing import Final
 
-from crawldedup.reading.block_names import Label
+from crawldedup.reading.before import Before
+from crawldedup.reading.block_names import Label, classes_of, say_what_it_is
 from crawldedup.reading.blocks import (
     BOILERPLATE,
     HEADINGS,
@@ -38,12 +39,14 @@ from crawldedup.reading.blocks import (
 from crawldedup.reading.cards import Sizes, cards_of
 from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.listed_below import Letters, listed_below
+from crawldedup.reading.members import Member, are_left, members_of
+from crawldedup.reading.openings import openings_of
 
 _ARTICLE, _CAPTION = map(kind_of, ("article", "figcaption"))
 _MAIN, _PRE, _TABLE = map(kind_of, ("main", "pre", "table"))
 _CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
-_TITLES: Final = kinds_of(["h1", "h2", "h3", "h4"])
 _PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
 _SINGLE: Final = kinds_of(["li", "p"])
 _NEVER_ALONE: Final = _SINGLE | {_PRE}
@@ -53,14 +56,6 @@ _NEVER_ALONE: Final = _SINGLE | {_PRE}
 _LONG: Final = 60
 _LONG_WITHOUT_PUNCTUATION: Final = 180
 _PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥።៕၊။።፡፣·]")
-_READ: Final = 300  # characters of a class
-# Classes that say where a block is, not what it is.
-_LAYOUT: Final = re.compile(
-    r"col(?:umn)?s?|row|container|wrap(?:per)?|clearfix|grid|block|widget|box|module|section|region|"
-    r"area|inner|outer|cell|panel|card|item|group|flex|span|layout|content|left|right|center|top|"
-    r"bottom|large|small|medium|wide|fluid|full|first|last|odd|even|active|visible|"
-    r"(?:col|span|grid|row)\d+|[a-z]{1,4}[_:-].*"
-)
 
 # The least share of links in a line that is a link, in a list of links, in a sidebar of links, and
 # in a block of teasers.
@@ -292,29 +287,6 @@ class _Lines:
         return share <= _BELIEVED_ELSE or prose <= _FOOTER
 
 
-class _Opening(NamedTuple):
-    """The first heading in a block: its tag, and whether it is a link."""
-
-    kind: int
-    is_linked: bool
-
-
-def _openings(blocks: Blocks, kept: list[int]) -> dict[int, _Opening]:
-    """Return the first heading in each block that has one."""
-    kinds, parents = blocks.kinds, blocks.parents
-    found: dict[int, _Opening] = {}
-    for line in kept:
-        text, linked, block = blocks.lines[line]
-        kind = kinds[block]
-        if kind not in _TITLES and (kind := kinds[max(parents[block], 0)]) not in _TITLES:
-            continue
-        opening = _Opening(kind, linked > _LINK * len(text))
-        while block >= 0 and block not in found:
-            found[block] = opening
-            block = parents[block]
-    return found
-
-
 class _Descent:
     """Descends from the body to the article, without the lines that are noise."""
 
@@ -349,13 +321,20 @@ class _Descent:
         self._every = totals(every, blocks.ends)
         code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
         self._code = totals(code, blocks.ends)
-        self._openings = _openings(blocks, kept)
-        self.cards = cards_of(
+        self._openings = openings_of(blocks, kept)
+        before = Before(blocks, kept, read.is_prose)
+        kept_sizes = Sizes(self._every, self._prose, prose)
+        cards = cards_of(
             blocks,
             kept,
-            Sizes(self._every, self._prose, prose),
+            kept_sizes,
             around=range(headline + 1, blocks.ends[near]),
             has_headline=headline >= 0,
+            before=before,
+        )
+        letters = Letters(read.characters, read.links)
+        self.cards = cards | listed_below(
+            blocks, kept, kept_sizes, letters, before, headline=headline
         )
         self._holds_cards: set[int] = set()
         for card in self.cards:
@@ -364,6 +343,7 @@ class _Descent:
                     break
                 self._holds_cards.add(holder)
         self.is_listing = False
+        self._members: list[Member] | None = None
 
     def article(self) -> list[int]:
         """Return the numbers of the article's lines or, without one, of all lines except noise."""
@@ -375,7 +355,7 @@ class _Descent:
             left += self._own[article] + sum(
                 [self._left(block, inner) for block in inside if block != inner]
             )
-            if left > _MAY_BE_LEFT * self._prose[inner]:
+            if left > _MAY_BE_LEFT * self._prose[inner] or self._leaves_members(article, inner):
                 break
             article = inner
         while article and blocks.kinds[article] in _NEVER_ALONE:
@@ -387,6 +367,17 @@ class _Descent:
             if block in span or (block in beside and block != self._headline):
                 lines.append(line)
         return lines
+
+    def _leaves_members(self, article: int, inner: int) -> bool:
+        """Return whether members with more prose than the block `inner` are lost by descending."""
+        stays = self._prose[inner]
+        if self._prose[article] - stays <= stays:
+            return False
+        if self._members is None:
+            read = self._read
+            self._members = members_of(self._blocks, self._kept, read.sizes, read.is_prose)
+        span, inside = (range(block, self._blocks.ends[block]) for block in (article, inner))
+        return are_left(self._members, span, inside, stays)
 
     def _left(self, block: int, inner: int) -> float:
         """Return how many bytes `block`, next to `inner`, would lose by descending to `inner`."""
@@ -411,10 +402,12 @@ class _Descent:
         if has_links:
             is_most = self._every[block] >= self._prose[inner]
             return size if is_most and self._prose[0] < _LITTLE_PROSE else 0
-        if kinds[block] == kinds[inner] and self._are_alike(block, inner):
-            return self._together[block] / self._together[inner] * self._prose[inner]
         if self._are_sections(block, inner):
             return size
+        if kinds[block] == kinds[inner] and self._are_alike(block, inner):
+            if self._have_one_name(block, inner):
+                return self._prose[block]
+            return self._together[block] / self._together[inner] * self._prose[inner]
         leaves_headline = (
             inner not in self._around_headline
             and self._blocks.parents[inner] in self._around_headline
@@ -469,11 +462,18 @@ class _Descent:
         first, second = self._classes_of(block), self._classes_of(other)
         if self._blocks.kinds[block] == _ARTICLE:
             return first == second
-        return first == second or any(not _LAYOUT.fullmatch(name) for name in first & second)
+        return first == second or say_what_it_is(first & second)
+
+    def _have_one_name(self, block: int, other: int) -> bool:
+        """Return whether two blocks have the same classes, and one of these says what they are.
+
+        The posts of a thread do, although the first one may be long and the answers short.
+        """
+        first = self._classes_of(block)
+        return first == self._classes_of(other) and say_what_it_is(first)
 
     def _classes_of(self, block: int) -> frozenset[str]:
-        names = self._blocks.nodes[block].attributes.get("class") or ""
-        return frozenset(names[:_READ].lower().split())
+        return classes_of(self._blocks.nodes[block])
 
     def _beside_headline(self, article: int) -> range:
         """Return the blocks next to the headline but outside of `article`, if they have content.

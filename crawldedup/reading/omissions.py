@@ -6,6 +6,7 @@ Crawls don't need this, so it walks the page once more when somebody asks for it
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from crawldedup.fingerprinting.tokenize import count_words
@@ -13,6 +14,7 @@ from crawldedup.reading.ages import line_without_age
 from crawldedup.reading.block_names import Label, label_of, noise_word
 from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, Blocks, blocks_of
 from crawldedup.reading.html import HtmlPage, tidy
+from crawldedup.reading.last_resorts import lines_of_last_resorts
 from crawldedup.text import pluralize
 
 _LONGEST_EXCERPT: Final = 200
@@ -51,11 +53,18 @@ def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) ->
     lines: Counter[str] = Counter()
     words: Counter[str] = Counter()
     excerpts: dict[str, str] = {}
-    for text, linked, block in blocks.lines:
+    beside = [
+        (text, reasons[block] or (LINKS if linked > _LINKED_SHARE * len(text) else BESIDE))
+        for text, linked, block in blocks.lines
+    ]
+    # A text field is read as a part of the page above.
+    in_resorts = [
+        (text, f"in <{tag}>") for tag, text in lines_of_last_resorts(page) if tag != "textarea"
+    ]
+    for text, reason in chain(beside, in_resorts):
         line = tidy(text)
         if not line or line in known or line_without_age(line) in known:
             continue
-        reason = reasons[block] or (LINKS if linked > _LINKED_SHARE * len(text) else BESIDE)
         if is_selected:
             reason = UNSELECTED
         if reason not in lines and len(lines) >= _MOST_PARTS:

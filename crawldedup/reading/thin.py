@@ -39,7 +39,9 @@ _TARGETS: Final = ("href", "xlink:href", "data-href")
 _SILENT: Final = tags("base head link script style template title use")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 _LABELS: Final = ("alt", "data-alt")
-_LABELS_OF_MEDIA: Final = ("title", "aria-label")
+_TITLES: Final = ("title", "aria-label")
+_DRAWN: Final = tags("desc text textpath title tspan")
+_TIMES: Final = tags("relative-time time time-ago")  # say how long ago something was
 
 # Fields whose values aren't shown, or don't belong to the page.
 _NO_VALUE: Final = tags("hidden password file image")
@@ -116,7 +118,8 @@ def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTe
         if resorts.is_cut:
             parts.append(_words(digest_of(page.html)))
         parts += map(_words, resorts.beside_excuses)
-        for inner in resorts.pages:
+        templates = () if resorts.templates is None else (resorts.templates,)
+        for inner in (*resorts.pages, *templates):
             parts += map(_words, _lines(inner))
             parts += _Elements(inner, without_trackers=True).parts()
     whole = _joined([part.whole for part in parts])
@@ -190,6 +193,8 @@ class _Elements:
                 yield from _of_meta(element.attributes)
             elif tag not in _SILENT and (attributes := element.attributes):
                 yield from self._of_element(element, tag, attributes)
+            if tag.lower() in _DRAWN and (outer := element.parent) and outer.tag != "head":
+                yield _words(own_text(element))
 
     def _of_element(self, element: LexborNode, tag: str, attributes: Attributes) -> Iterator[_Part]:
         is_media = tag in _MEDIA
@@ -197,11 +202,13 @@ class _Elements:
             return
         for label in _LABELS:
             yield _words(attributes.get(label) or "")
-        if is_media or attributes.get("role") == "img":
-            for label in _LABELS_OF_MEDIA:
-                yield _words(attributes.get(label) or "")
-        yield from self._addresses(element, is_media=is_media)
+        titles = [text for name in _TITLES if (text := attributes.get(name))]
         said = [*_links(tag, attributes), *_values(tag, attributes)]
+        if is_media or attributes.get("role") == "img":
+            yield from map(_words, titles)
+        elif tag not in _TIMES:
+            said += map(_words, titles)
+        yield from self._addresses(element, is_media=is_media)
         if said and not self._is_around_content(element):
             yield from said
 

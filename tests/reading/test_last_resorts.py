@@ -8,9 +8,10 @@ from html import escape
 import pytest
 
 from crawldedup.errors import PageError
+from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.options import Options
 from crawldedup.page import Page
-from crawldedup.reading.extract import PageText, extract_page, get_extractor
+from crawldedup.reading.extract import LITTLE_WORDS, PageText, extract_page, get_extractor
 from crawldedup.reading.reader import PageReader
 
 STORY = " ".join(
@@ -179,3 +180,60 @@ def test_of_hostile_last_resorts_a_part_is_read(body: str) -> None:
     other = read(f"{body}<i>y</i></canvas>{SHARED}")
     assert len(text.main) < 200_000
     assert text.whole is None or text.whole != other.whole
+
+
+MANY = " ".join(
+    f"Ferry {number} carries bells to the island, and takes the empty crates along."
+    for number in range(90)
+)
+HIDDEN: dict[str, Callable[[str], str]] = {
+    "noscript": lambda text: f"<noscript id=flarum-content><p>{text}</p></noscript>",
+    "textarea": lambda text: f"<textarea readonly id=source>{text}</textarea>",
+    "template": lambda text: f"<template id=post><p>{text}</p></template>",
+    "shadow": lambda text: (
+        f'<x-post><template shadowrootmode="open"><p>{text}</p></template></x-post>'
+    ),
+    "srcdoc": lambda text: framed(f"<p>{text}</p>"),
+}
+
+
+@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN)
+def test_a_last_resort_of_several_times_the_text_is_content(hidden: Callable[[str], str]) -> None:
+    beside = f"<h1>Page</h1><p>{LONG}</p>"
+    assert count_words(LONG) > LITTLE_WORDS
+    text = read(beside + hidden(MANY)).main
+    assert MANY in text
+    assert LONG in text
+    assert STORY not in read(beside + hidden(STORY)).main
+
+
+def test_a_template_of_a_short_page_counts_only_where_it_is_most_of_it() -> None:
+    row = HIDDEN["template"](STORY)
+    assert STORY not in read(f"<h1>Page</h1><p>{SHARED} {STORY[:400]}</p>{row}").main
+    assert STORY in read(f"<h1>Page</h1><p>Loading.</p>{row}").main
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        f"<noscript>Please enable JavaScript. {STORY[:200]}</noscript>" * 50,
+        '<noscript><img src="https://count.example/pixel?page=1" height=1 width=1></noscript>' * 90,
+        "<!-- <template>" + MANY + "</template> -->",
+        "<script>var row = '<template>" + MANY + "</template>'</script>",
+    ],
+)
+def test_excuses_pixels_and_programs_are_no_content(nothing: str) -> None:
+    page = f"<h1>Page</h1><p>{LONG}</p>"
+    assert read(page + nothing).main == read(page).main
+
+
+@pytest.mark.parametrize("tag", ["noscript", "template", "canvas"])
+def test_a_last_resort_that_is_left_out_is_told(tag: str) -> None:
+    html = f"<html><body><h1>Page</h1><p>{LONG}</p><{tag}><p>{STORY}</p></{tag}></body></html>"
+    reader, page = PageReader(Options()), Page("https://site.example/", html=html)
+    (left,) = [each for each in reader.omissions(page, reader.content(page)) if tag in each.reason]
+    assert (left.reason, left.words) == (f"in <{tag}>", count_words(STORY))
+    html = html.replace(STORY, MANY)
+    page = Page("https://site.example/", html=html)
+    told = [each.reason for each in reader.omissions(page, reader.content(page))]
+    assert f"in <{tag}>" not in told

@@ -57,6 +57,13 @@ PICTURES = {
     "alt of a button": '<input type=image src="/show.php" alt="boat {}">',
     "label of a drawing": '<div role=img aria-label="boat {}"></div>',
 }
+LABELS = {
+    "label of stars": '<span class="star-rating" aria-label="Rated {} out of five"></span>',
+    "what an abbreviation means": '<abbr title="{} of nations">LON</abbr>',
+    "hint": '<div class="tip" title="{}">i</div>',
+    "text in a drawing": "<svg><g><text x=1><tspan>{}</tspan></text></g></svg>",
+    "title of a drawing": "<svg role=img><title>Boat {}</title><path d=M1></path></svg>",
+}
 LINKS = {
     "link": '<a href="/{}.zip">Get</a>',
     "magnet": '<a href="magnet:?xt=urn:btih:{}">Get</a>',
@@ -78,7 +85,7 @@ REFRESHES = {
     "refresh": '<meta http-equiv=refresh content="0;url=/{}">',
     "refresh without scripts": '<noscript><meta http-equiv=Refresh content="0;url=/{}"></noscript>',
 }
-ALL = PICTURES | LINKS | FIELDS | REFRESHES
+ALL = PICTURES | LABELS | LINKS | FIELDS | REFRESHES
 
 
 @pytest.mark.parametrize("markup", ALL.values(), ids=ALL)
@@ -107,6 +114,8 @@ SAME = {
     "way back": '<a href="/login?next=%2Fpage%2F{}">Log in</a>',
     "sharing": '<a href="https://twitter.com/intent/tweet?url=https://e.example/{}">Tweet</a>',
     "navigation": '<nav><a href="/de/{}">Deutsch</a></nav>',
+    "label in navigation": '<nav><button aria-label="Messages: {}"></button></nav>',
+    "age": '<time title="{} minutes ago"></time>',
     "search": '<div role=search><input name=q value="{}"></div>',
     "token": "<input type=hidden name=csrf value={}>",
     "password": "<input type=password value={}>",

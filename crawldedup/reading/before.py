@@ -1,0 +1,94 @@
+"""Tell what stands right before a part of a page: the heading of a list, or nothing but prose.
+
+A list of other articles that are related to this one, or of products that are like this one, has a
+heading that says so.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from crawldedup.reading.blocks import Blocks
+from crawldedup.reading.headline import is_title
+
+_MOST_BEFORE: Final = 4  # lines from the heading of a list to the list
+_LINK: Final = 0.5  # share of a line from which on it is a link
+_READ: Final = 300  # characters of a class
+_LONGEST_HEADING: Final = 80
+
+_CALLED_HEADING: Final = re.compile(r"title|head(?:ing|er|line)", re.IGNORECASE)
+_OF_OTHERS: Final = re.compile(
+    r"(?:related|similar|recommended|sponsored)\b.*"
+    r"|(?:you|customers|shoppers|people|users|viewers|others)\b.*"
+    r"\b(?:also|like|love|viewed|bought)\b.*"
+    r"|(?:recently|last|previously) viewed\b.*|(?:frequently|often) bought\b.*"
+    r"|(?:more|other) (?:from|like|products|items|articles|posts|stories|news)\b.*"
+    r"|(?:complete the|goes well|pairs well|read next|up next|keep reading)\b.*"
+    r"|(?:ähnliche|verwandte|passende|weitere|zuletzt|das könnte|kunden|auch interessant)\b.*"
+    r"|(?:vous aimerez|à lire aussi|(?:produits|articles) (?:similaires|associés|liés))\b.*"
+    r"|(?:también|productos relacionados|artículos relacionados|te puede|le puede)\b.*"
+    r"|(?:potrebbe|prodotti (?:correlati|simili)|articoli correlati|leggi anche)\b.*"
+    r"|(?:gerelateerde|vergelijkbare|lees ook|bekijk ook|produtos relacionados|veja também)\b.*"
+    r"|(?:podobne|zobacz też|похожие|рекомендуем|читайте также|с этим товаром)\b.*"
+    r"|(?:関連|おすすめ|相关|相關|推荐|推薦|猜你喜欢).*",
+    re.IGNORECASE,
+)
+
+
+class Before:
+    """The lines before each part of a page.
+
+    Args:
+        blocks: The blocks of the page.
+        kept: The lines of it that are no noise.
+        is_prose: Which lines are prose.
+    """
+
+    def __init__(self, blocks: Blocks, kept: Sequence[int], is_prose: Sequence[bool]) -> None:
+        self._blocks, self._kept, self._is_prose = blocks, kept, is_prose
+        # Lines are in the order of their blocks but for text behind an inner block.
+        self._starts: list[int] = []
+        last = 0
+        for line in kept:
+            last = max(last, blocks.lines[line][2])
+            self._starts.append(last)
+
+    def _lines_before(self, block: int) -> Iterator[tuple[str, int]]:
+        """Yield the lines right before a block that are no links, the closest first, each with its
+        block, up to the closest prose.
+        """
+        place = bisect_left(self._starts, block)
+        for line in reversed(self._kept[max(place - _MOST_BEFORE, 0) : place]):
+            if self._is_prose[line]:
+                return
+            text, linked, holder = self._blocks.lines[line]
+            if linked <= _LINK * len(text):
+                yield text, holder
+
+    def is_of_others(self, block: int) -> bool:
+        """Return whether a line right above a block says that other pages follow, which only are
+        related to this one, such as "You may also like".
+        """
+        return any(_names_others(text) for text, _ in self._lines_before(block))
+
+    def is_headed(self, block: int, headline: int) -> bool:
+        """Return whether a block has another heading than the headline right above it."""
+        for text, holder in self._lines_before(block):
+            if holder == headline:
+                return False
+            if self._is_heading(holder) or _names_others(text):
+                return True
+        return False
+
+    def _is_heading(self, block: int) -> bool:
+        """Return whether a block is a heading, or is called one as is what is right around it."""
+        nodes, parents = self._blocks.nodes, self._blocks.parents
+        return is_title(self._blocks, block) or any(
+            _CALLED_HEADING.search((nodes[holder].attributes.get("class") or "")[:_READ])
+            for holder in (block, max(parents[block], 0))
+        )
+
+
+def _names_others(text: str) -> bool:
+    return len(text) <= _LONGEST_HEADING and _OF_OTHERS.fullmatch(text) is not None
