@@ -42,9 +42,7 @@ SCRAPY_ALONE: Final = (
     "unchecked_urls",
     "wall",
 )
-"""The options that only a Scrapy crawl has, because they choose its requests, its items or its
-files.
-"""
+"""The options that only work in Scrapy, because they affect its requests, items or files."""
 
 _MOST_SITES: Final = 100
 
@@ -62,7 +60,7 @@ class CrawlDeduplicator:
             `revisit`.
 
     Raises:
-        ConfigurationError: A value isn't allowed, or only a Scrapy crawl has this option.
+        ConfigurationError: A value isn't allowed, or the option only works in Scrapy.
     """
 
     def __init__(self, store: str = "memory://", *, action: str = "mark", **options: Any) -> None:
@@ -163,9 +161,7 @@ class CrawlDeduplicator:
 
 
 def _check_options(values: Mapping[str, object]) -> None:
-    """Raise ConfigurationError for an option that would have no effect here, unless it has its
-    default.
-    """
+    """Raise ConfigurationError if an option that only works in Scrapy isn't at its default."""
     if values["action"] not in ACTIONS:
         raise refused("action", values["action"], f"one of {', '.join(ACTIONS)}")
     for option in options_of(CrawlOptions):

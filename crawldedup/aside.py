@@ -81,7 +81,7 @@ class Aside:
     evidence: str  #: Why it was dropped.
     cluster: str | None  #: The URL of the page, or the item, that it is a copy of.
     similarity: float | None  #: How similar the two are.
-    encoding: str | None = None  #: The encoding of the crawl's feeds; None for ASCII.
+    encoding: str | None = None  #: The encoding of the crawl's feeds, or None for ASCII.
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Aside":
@@ -100,10 +100,9 @@ class Aside:
         )
 
     def line(self) -> bytes:
-        """Return the item as a line of JSON, as a feed of the crawl has it.
+        """Return the item as the line of JSON that a feed of the crawl would contain.
 
-        A feed can't hold an item that its encoding has no letters for. Such an item is written in
-        ASCII.
+        If the encoding of the feed lacks some of the characters, the line is in ASCII.
         """
         if isinstance(self.encoding, str):
             with suppress(UnicodeError, LookupError):

@@ -1,4 +1,7 @@
-"""Spell the host of a URL as it is spelled in requests, whichever way it is written."""
+"""Convert the host of a URL to the ASCII form that is used in requests.
+
+For example, münchen.example and m%C3%BCnchen.example become xn--mnchen-3ya.example.
+"""
 
 import re
 from functools import lru_cache
@@ -7,14 +10,14 @@ from urllib.parse import unquote
 
 _LONGEST_HOST: Final = 253
 _AUTHORITY: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^/?#]+)")
-# Characters that a host can't have, so what stands for them by its code is left as it is.
+# Characters that a host can't contain. A host with one of them percent-encoded isn't decoded.
 _NO_HOST: Final = re.compile(r"[\x00-\x20\"#%/:<>?@\[\\\]^`{|}\x7f\ufffd]")
 
 
 def with_ascii_host(url: str) -> str:
-    """Return a URL with its host in ASCII.
+    """Return a URL with its host converted to ASCII.
 
-    A host is left as it is if it cannot be spelled so, or is plain already.
+    The URL doesn't change if the host is already in ASCII, or cannot be converted.
     """
     found = _AUTHORITY.match(url)
     if found is None or is_plain(found[2]):
@@ -23,19 +26,20 @@ def with_ascii_host(url: str) -> str:
 
 
 def is_plain(host: str) -> bool:
-    """Return whether a host is in ASCII, without letters that are written by their codes."""
+    """Return whether a host is in ASCII and has no percent-encoded characters."""
     return host.isascii() and "%" not in host
 
 
 @lru_cache(maxsize=4096)
 def ascii_host(host: str) -> str:
-    """Return a host as it is spelled in requests.
+    """Return a host in the ASCII form that is used in requests.
 
     Args:
-        host: The host, which may have a port, and a user before it.
+        host: The host, which may include a user and a port, as in "user@host:80".
 
     Returns:
-        The same in ASCII; the host as it is if it cannot be spelled so.
+        The host in ASCII, with the same user and port. If it cannot be converted, its name is
+        unchanged.
     """
     user, at, address = host.rpartition("@")
     name, colon, port = address.partition(":")
@@ -43,8 +47,9 @@ def ascii_host(host: str) -> str:
 
 
 def _decoded(name: str) -> str:
-    """Return a name with its letters, some of which may be written by their codes, as in
-    m%C3%BCnchen.example.
+    """Return a name with its percent-encoded characters decoded.
+
+    It is unchanged if the result wouldn't be a host.
     """
     if "%" not in name:
         return name
@@ -55,16 +60,16 @@ def _decoded(name: str) -> str:
 def _ascii_name(name: str) -> str:
     if name.isascii() or len(name) > _LONGEST_HOST:
         return name
-    # Its tables take a while to import, and few crawls need them.
+    # Importing its tables takes a while, and few crawls need them.
     import idna
 
     try:
-        # As in browsers, ß stays a separate letter, while capitals and wide letters don't.
+        # As in browsers, capitals and full-width letters are normalized, but ß doesn't become ss.
         return idna.encode(name, uts46=True).decode()
     except UnicodeError:
         pass
     try:
-        # An older standard, by which some hosts have symbols.
+        # An older standard, which also allows symbols such as ☃.
         return name.encode("idna").decode()
     except UnicodeError:
         return name

@@ -21,7 +21,7 @@ from crawldedup.key import NO_KEY, Key
 from crawldedup.urls import canonical_url
 
 #: The names of the parameters that keep pages apart, by host. They apply to the host and all its
-#: subdomains; "*" stands for every host.
+#: subdomains; "*" means every host.
 Parameters = Mapping[str, Sequence[str]]
 
 _Names = Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Meta(min_length=1)]
@@ -301,7 +301,7 @@ def values_at(by_host: Mapping[str, Sequence[str]], hostname: str) -> set[str]:
     """Return the values for a host: those of all hosts that it is, or is a subdomain of.
 
     Args:
-        by_host: Values by host, in its normal form; "*" stands for every host.
+        by_host: Values by host, in its normal form; "*" means every host.
         hostname: The host of a URL, without a port.
     """
     host = f".{hostname}"

@@ -94,7 +94,7 @@ class Verdict:
     #: True for a `revisit` whose text or marks differ from those that were delivered last.
     changed: bool = False
     #: What is new on a changed page: any of `name`, `picture`, `player`, `listing`, `comments`,
-    #: `text`, `data`, such as a declared price, and `availability`.
+    #: `text`, `data` (such as a declared price), and `availability`.
     changed_by: tuple[str, ...] = ()
     #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
     abandoned: bool = False

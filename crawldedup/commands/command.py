@@ -311,9 +311,9 @@ def target_file(
 ) -> Iterator[BinaryIO]:
     """Yield a file to write, which replaces `path` at the end.
 
-    After an error, it's removed. If a process that wrote the same output was killed, what it left
-    behind is removed at the start. If the file isn't `is_whole` at the end, its name ends in
-    ".partial". The output is compressed if the suffix says so, unless it already is
+    After an error, it's removed. If an earlier process with the same output was killed, its
+    temporary file is removed at the start. If the file isn't `is_whole` at the end, its name ends
+    in ".partial". The output is compressed if the suffix says so, unless it already is
     (`packs=False`). "-" is standard output. Raises ConfigurationError if `path` has appeared in the
     meantime, unless `force` is given.
     """

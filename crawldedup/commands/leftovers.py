@@ -1,7 +1,7 @@
-"""Files that have another name until they are complete, and what killed processes leave of them.
+"""Write files under temporary names until they are complete, and remove those of killed processes.
 
-A process holds a lock on its file for as long as it has that name. So a file without one was left
-over, and nobody needs it.
+A process holds a lock on its temporary file. So if nobody holds a lock on such a file, its process
+was killed, and the file can be removed.
 """
 
 import fcntl
@@ -24,10 +24,10 @@ _TRIES: Final = 10
 def unfinished_file(target: Path) -> Iterator[Path]:
     """Yield the path of a new, empty file in the folder of a target, and remove it at the end.
 
-    First, files that killed processes have left of the same target are removed.
+    First, remove the files that killed processes have left there for the same target.
 
     Raises:
-        OSError: The file can't be made.
+        OSError: The file can't be created.
     """
     remove_left_over(target)
     path, holder = _new_file(target)
@@ -39,7 +39,10 @@ def unfinished_file(target: Path) -> Iterator[Path]:
 
 
 def remove_left_over(target: Path) -> None:
-    """Remove the files of a target that no process is writing. Files that can't be removed stay."""
+    """Remove the temporary files for a target that no process is writing.
+
+    Files that can't be removed are ignored.
+    """
     beginning = re.escape(_beginning_of(target))
     pattern = re.compile(f"{beginning}[0-9a-f]{{{2 * _NUMBER_BYTES}}}{re.escape(_PART)}")
     with suppress(OSError):
@@ -50,8 +53,8 @@ def remove_left_over(target: Path) -> None:
 
 
 def _remove_unlocked(path: Path) -> None:
-    """Remove a file that nobody holds a lock on. Raises OSError for any other."""
-    # A link is not followed, and a named pipe doesn't block.
+    """Remove a regular file. Raises OSError if another process holds a lock on it."""
+    # With these flags, links aren't followed, and opening a named pipe doesn't block.
     file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(file).st_mode):
@@ -62,7 +65,7 @@ def _remove_unlocked(path: Path) -> None:
 
 
 def _new_file(target: Path) -> tuple[Path, int]:
-    """Make a file, and return its path and a descriptor that holds a lock on it.
+    """Create a file, and return its path and a descriptor that holds a lock on it.
 
     Raises OSError.
     """
@@ -70,12 +73,12 @@ def _new_file(target: Path) -> tuple[Path, int]:
         number = secrets.token_hex(_NUMBER_BYTES)
         path = target.with_name(f"{_beginning_of(target)}{number}{_PART}")
         holder = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        # On a file system without locks, no file can be told to be left over, so all of them stay.
+        # Without locks on a file system, leftovers can't be recognized, so all files stay.
         with suppress(OSError):
             fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if path.exists():
             return path, holder
-        # Another process has taken it for left over, before it was locked.
+        # Before it was locked, another process took it for a leftover and removed it.
         os.close(holder)
     raise OSError(f"no file can be made for {target}: others remove it at once")
 

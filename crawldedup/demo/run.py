@@ -70,9 +70,9 @@ class Score:
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Run the demo, and write the report of its crawl where the packages for that are installed.
+    """Run the demo, and write the report of its crawl if the required packages are installed.
 
-    Raises ConfigurationError for an output that can't be written, and CrawlError.
+    Raises ConfigurationError if the output can't be written, and CrawlError if the crawl fails.
     """
     can_report = all(find_spec(package) is not None for package in ("duckdb", "jinja2"))
     path: Path | None = given.output

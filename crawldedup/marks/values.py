@@ -21,11 +21,11 @@ _SHORT_MASK: Final = (1 << SHORT_BITS) - 1
 MOST_NAMES: Final = 7
 MOST_PICTURES: Final = 8
 MOST_PLAYERS: Final = 4
-MOST_DATA: Final = 8  # beside the availability
+MOST_DATA: Final = 8  # not counting the availability
 AVAILABILITY: Final = "availability"
-"""The name of the datum that says whether what a page offers is in stock."""
+"""The name of the declared value that says whether a product is in stock."""
 
-AVAILABILITY_HASH: Final = 0  # in place of its hash, which no other name has
+AVAILABILITY_HASH: Final = 0  # instead of a hash of that name; no other name has the hash 0
 SKETCH_BITS: Final = 64
 MOST_LINKS: Final = 255
 
@@ -64,8 +64,8 @@ class ShownMarks:
         pictures: The names of the content's pictures, the lead picture first.
         has_lead: Whether there is a lead picture.
         players: Videos, frames and places on maps.
-        data: Declared identifiers, chosen options and hidden fields, by name; behind them the
-            availability of what the page offers.
+        data: Declared identifiers, chosen options and hidden fields, by name. The availability of
+            a product comes last.
         text: The main text without names, links, and the numbers of visits and dates.
         links: The targets of the links in the content.
         is_listing: Whether the page mostly consists of links.
@@ -162,7 +162,7 @@ class ShownMarks:
 
 
 def _datum_name_hash(name: str, key: Key) -> int:
-    """Return the hash of 16 bits of what a declared value is called."""
+    """Return a hash of 16 bits for the name of a declared value."""
     if name == AVAILABILITY:
         return AVAILABILITY_HASH
     return short_hash(name, key) & 0xFFFF or 1
@@ -187,7 +187,7 @@ class Name(NamedTuple):
 
 
 class Datum(NamedTuple):
-    """The hashes of a declared value and of its name (16 bits): see `AVAILABILITY_HASH`."""
+    """The hashes of a declared value and of its name. That of the name has 16 bits."""
 
     name: int
     value: int

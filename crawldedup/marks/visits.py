@@ -21,7 +21,7 @@ def shows_new_comments(marks: bytes, before: bytes) -> bool:
 def changes_between(marks: bytes, before: bytes) -> tuple[str, ...]:
     """Return which marks of a page have changed since an earlier visit, such as "data".
 
-    Among data, the availability has a name of its own.
+    A change of the availability is called "availability", not "data".
 
     Args:
         marks: The packed marks of the page.
@@ -42,7 +42,7 @@ def changes_between(marks: bytes, before: bytes) -> tuple[str, ...]:
 
 
 def _changed_data(marks: ContentMarks, before: ContentMarks) -> list[str]:
-    """Return what to call the data that have changed."""
+    """Return which data have changed: "data", "availability", or both."""
     earlier = dict(before.data)
     names = [name for name, value in marks.data if earlier.get(name, value) != value]
     called = []

@@ -1,7 +1,7 @@
-"""Tell what stands right before a part of a page: the heading of a list, or nothing but prose.
+"""Look at the lines right before a part of a page, to find the heading of a list.
 
-A list of other articles that are related to this one, or of products that are like this one, has a
-heading that says so.
+A list of related articles or similar products has a heading that says so. A list that belongs to
+the page itself often follows its prose without a heading.
 """
 
 import re
@@ -12,9 +12,9 @@ from typing import Final
 from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.headline import is_title
 
-_MOST_BEFORE: Final = 4  # lines from the heading of a list to the list
-_LINK: Final = 0.5  # share of a line from which on it is a link
-_READ: Final = 300  # characters of a class
+_MOST_BEFORE: Final = 4  # lines before a list that are searched for its heading
+_LINK: Final = 0.5  # share of links at which a line counts as a link
+_READ: Final = 300  # characters of a class attribute
 _LONGEST_HEADING: Final = 80
 
 _CALLED_HEADING: Final = re.compile(r"title|head(?:ing|er|line)", re.IGNORECASE)
@@ -41,13 +41,13 @@ class Before:
 
     Args:
         blocks: The blocks of the page.
-        kept: The lines of it that are no noise.
-        is_prose: Which lines are prose.
+        kept: The numbers of the lines that aren't noise.
+        is_prose: Whether each line is prose.
     """
 
     def __init__(self, blocks: Blocks, kept: Sequence[int], is_prose: Sequence[bool]) -> None:
         self._blocks, self._kept, self._is_prose = blocks, kept, is_prose
-        # Lines are in the order of their blocks but for text behind an inner block.
+        # Lines are in the order of their blocks, except for text after an inner block.
         self._starts: list[int] = []
         last = 0
         for line in kept:
@@ -55,8 +55,9 @@ class Before:
             self._starts.append(last)
 
     def _lines_before(self, block: int) -> Iterator[tuple[str, int]]:
-        """Yield the lines right before a block that are no links, the closest first, each with its
-        block, up to the closest prose.
+        """Yield the lines right before a block and the block of each, closest first.
+
+        Links are left out. The search ends at a line of prose.
         """
         place = bisect_left(self._starts, block)
         for line in reversed(self._kept[max(place - _MOST_BEFORE, 0) : place]):
@@ -67,13 +68,14 @@ class Before:
                 yield text, holder
 
     def is_of_others(self, block: int) -> bool:
-        """Return whether a line right above a block says that other pages follow, which only are
-        related to this one, such as "You may also like".
+        """Return whether a heading such as "You may also like" is right above a block.
+
+        Such a heading announces other pages, which are only related to this one.
         """
         return any(_names_others(text) for text, _ in self._lines_before(block))
 
     def is_headed(self, block: int, headline: int) -> bool:
-        """Return whether a block has another heading than the headline right above it."""
+        """Return whether a heading other than the headline is right above a block."""
         for text, holder in self._lines_before(block):
             if holder == headline:
                 return False
@@ -82,7 +84,7 @@ class Before:
         return False
 
     def _is_heading(self, block: int) -> bool:
-        """Return whether a block is a heading, or is called one as is what is right around it."""
+        """Return whether a block is a heading, or its class or its parent's class says so."""
         nodes, parents = self._blocks.nodes, self._blocks.parents
         return is_title(self._blocks, block) or any(
             _CALLED_HEADING.search((nodes[holder].attributes.get("class") or "")[:_READ])

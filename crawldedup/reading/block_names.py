@@ -196,7 +196,7 @@ def classes_of(node: LexborNode) -> frozenset[str]:
 
 
 def say_what_it_is(classes: Collection[str]) -> bool:
-    """Return whether one of the classes says what an element is, not only where it is."""
+    """Return whether any of the classes says what an element is, instead of where it is."""
     return any(not _LAYOUT.fullmatch(name) for name in classes)
 
 

@@ -127,7 +127,7 @@ _ENOUGH: Final = 1_000
 _FEET: Final = tags("footer dialog")
 _FEET_KINDS: Final = kinds_of(_FEET)
 _H1: Final = kind_of("h1")
-_MOST_LEFT_OUT: Final = 2_000  # elements that are weighed
+_MOST_LEFT_OUT: Final = 2_000  # elements that may turn out to be content
 # How many levels of nested noise may turn out to be content, like comments in a list of comments.
 _LEVELS_OF_NAMES: Final = 3
 
@@ -143,7 +143,7 @@ class Blocks:
     `parents` has the block around each one, -1 for the body. The blocks inside of a block have the
     numbers from its own to before its end. `names` are the labels from their attributes. `media`
     are pictures, frames and players. `content` has the `mem_id` of elements that hold most of the
-    page. `left_out` are elements that were left out because of their names or tags, or may be.
+    page. `left_out` are elements that were, or may be, left out because of their names or tags.
     """
 
     nodes: list[LexborNode]
@@ -190,7 +190,7 @@ def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main
 def _around(nodes: Sequence[LexborNode], feet: Set[int]) -> set[int]:
     """Return the `mem_id` of the elements around some others.
 
-    Those around an <h1> that is inside one of the kinds `feet` are left out.
+    Elements around an <h1> don't count if the <h1> is inside of an element of the kinds `feet`.
     """
     around: set[int] = set()
     in_feet: set[int] = set()
@@ -301,7 +301,7 @@ def _content_among(
 
 
 def _are_short(left_out: Sequence[LeftOut], rest: int) -> bool:
-    """Return whether no element is long enough beside the rest, nor are all of them together."""
+    """Return whether the elements are too short to be content, each alone and all together."""
     sizes = [each.letters for each in left_out]
     is_short_alone = max(sizes, default=0) <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_CONTENT)
     return is_short_alone and sum(sizes) <= max(rest * _BELIEVED, _LEAST_CONTENT)

@@ -70,7 +70,7 @@ def cards_of(
         sizes: The sizes of these lines in each block.
         around: The blocks after the headline that belong to it.
         has_headline: Whether there is a headline.
-        before: What comes before each part.
+        before: The lines before each part of the page.
     """
     counted = _Counted(blocks, kept, sizes)
     least = _LEAST_IF_PLAIN * counted.prose[0]

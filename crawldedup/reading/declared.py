@@ -38,7 +38,8 @@ _LONG_TEXT: Final = 3_000
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _DECLARED: Final = ("product:price:amount", "og:price:amount", "product:retailer_item_id")
 _DECLARED_AVAILABILITY: Final = ("product:availability", "og:availability")
-# Each selector is tried on each element of a page. Few elements pass the first half of these.
+# Each selector is tried on each element of a page. To save time, selectors begin with a test that
+# few elements pass.
 _SAYING: Final = (
     "input:is([type=hidden], [type=radio][checked]), option[selected], [data-lat], "
     "[itemprop]:is([itemprop=sku], [itemprop=productID], [itemprop=price], [itemprop=color], "
@@ -96,14 +97,14 @@ def declared_data(
     data = tuple(found.items())[:MOST_DATA]
     in_head = [(AVAILABILITY, meta[name]) for name in _DECLARED_AVAILABILITY if name in meta]
     available = _availability(in_scripts, in_microdata, in_head[:1])
-    # What declares nothing else offers nothing.
+    # A page that declares nothing else isn't an offer.
     return (*data, (AVAILABILITY, available)) if data and available else data
 
 
 def _availability(*places: Sequence[tuple[str, str]]) -> str:
-    """Return the availability of what a page offers, from the first place that declares it.
+    """Return the availability of the product on a page, from the first place that declares it.
 
-    A page may offer several variants, in any order.
+    If there are several variants, their values are sorted, so their order doesn't matter.
     """
     for place in places:
         values = [_without_vocabulary(value) for name, value in place if name == AVAILABILITY]
@@ -141,7 +142,7 @@ def _declared(scripts: Sequence[LexborNode]) -> Values:
         prefix = "declared" if is_linked_data else f"script {place}"
         for leaf in _leaves(_decoded(content, is_json="json" in kind)):
             if leaf.name == AVAILABILITY:
-                # Elsewhere, it may be the number of pieces that are left.
+                # In other scripts, it may be the number of items that are left.
                 if is_linked_data:
                     yield AVAILABILITY, leaf.value
             elif not _TOKEN.fullmatch(leaf.value):

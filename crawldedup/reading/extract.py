@@ -10,8 +10,8 @@ main text:
 2. Below `FALLBACK_WORDS`, the extractor missed the content (a listing, a product, a form). Then all
    text counts except navigation, page header, footer and the like.
 3. Below `LITTLE_WORDS`, text that is only shown if something else fails (`last_resorts`) counts as
-   well, if it has more words than the rest. Next to a longer text, it counts if it has several
-   times as many words, as in forums that are programs, and so do templates.
+   well, if it has more words than the rest. Next to a longer text, it only counts if it has several
+   times as many words, as on forums that scripts fill in. Templates always need that many.
 4. Below `min_words`, a page is compared by `PageText.whole` without its name, and only exact copies
    are found.
 """
@@ -181,10 +181,10 @@ def _thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinT
 
 
 def _with_resorts(main: str, resorts: LastResorts, extractor: Extractor, least: int) -> str:
-    """Return a main text with the last resorts added.
+    """Return a main text, with the last resorts added if they are long enough.
 
-    They are added if they have `least` words, and templates if they have several times as many
-    words as everything else.
+    Those that browsers show need `least` words. Templates for scripts need several times as many
+    words as all other text.
     """
     shown = tidy("\n".join([_text_of_resort(page, extractor) for page in resorts.pages]))
     if count_words(shown) >= least:

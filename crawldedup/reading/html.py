@@ -90,7 +90,7 @@ _MAY_FORMAT: Final = re.compile(
     r"<(?:[bisuBISU](?=[\s/>])|[bcefstBCEFST][imotIMOT](?=[gdnraGDNRA\s/>]))[^>]*"
 )
 _SAME: Final = 3
-# Letters of tags that are created again. Each letter can stand for up to 100 bytes of attributes.
+# Letters of tags that are created again. Each letter can take up to 100 bytes of attributes.
 _MOST_REOPENED: Final = 4_000_000
 _FORMATTING: Final = tags("b big code em font i s small strike strong tt u")
 _NEED_NO_END_TAG: Final = tags("""

@@ -2,8 +2,9 @@
 
 These are the content of <noscript>, the document in `srcdoc`, a text field, the replacement for an
 object, a canvas or a player that can't be shown, everything after a <map> that was never closed,
-and a <template>, which a program fills in or a component shows. On most pages, this is a request to
-enable scripts, or a pixel that counts visits. On a few pages, it is the only content.
+and the content of a <template>, which is shown in a component or once a script fills it in. On most
+pages, this is a request to enable scripts, or a pixel that counts visits. On a few pages, it is the
+only content.
 """
 
 import re
@@ -62,7 +63,7 @@ class LastResorts:
 
     Attributes:
         pages: Documents of last resorts. Each contains those nested inside of the one before it.
-        templates: What programs may show of the page, or None if there is nothing.
+        templates: A document of the templates that scripts may fill in, or None if there are none.
         excuses: Lines that ask to enable scripts or to use another browser.
         beside_excuses: The lines next to these, which are hardly the content of a page.
         is_cut: Whether there is more than is read.
@@ -76,7 +77,7 @@ class LastResorts:
 
 
 class _Markup(NamedTuple):
-    """What a last resort holds, whether that may be an excuse, and its tag."""
+    """The content of a last resort, whether it may be an excuse, and the tag of its element."""
 
     html: str
     may_excuse: bool
@@ -116,9 +117,9 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
 
 
 def may_outweigh(page: HtmlPage, letters: int) -> bool:
-    """Return whether the last resorts of a page have as many letters as were given, tags included.
+    """Return whether the last resorts of a page have at least `letters` letters, including tags.
 
-    It is far cheaper than reading them, which few pages are worth.
+    This is much cheaper than reading them, which is worth it on few pages.
     """
     found = 0
     for markup in islice(_markups(page), _MOST_MARKUPS):
@@ -129,18 +130,18 @@ def may_outweigh(page: HtmlPage, letters: int) -> bool:
 
 
 def lines_of_last_resorts(page: HtmlPage) -> Iterator[tuple[str, str]]:
-    """Yield the lines in the last resorts of a page, each with the tag that it stands in."""
+    """Yield the lines of the last resorts of a page, each after the tag of its element."""
     budget = _Budget()
     markups = chain(_markups(page), _hidden_templates(page))
     for markup in takewhile(budget.allows, markups):
-        # What takes too much to read is not compared, either.
+        # If it would cost too much to read, it isn't compared either.
         with suppress(PageError):
             document = HtmlPage(bounded(f"<div>{markup.html}</div>"))
             yield from [(markup.tag, text) for text, _, _ in document.blocks.lines]
 
 
 def _templates(page: HtmlPage, budget: "_Budget") -> HtmlPage | None:
-    """Return a document of the templates that are not shown by themselves; None for none."""
+    """Return a document of the templates that scripts may fill in, or None if there are none."""
     content = [
         f"<div>{markup.html}</div>" for markup in takewhile(budget.allows, _hidden_templates(page))
     ]

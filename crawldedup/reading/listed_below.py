@@ -1,9 +1,11 @@
-"""Find what a listing lists below a long description, however few or many parts it has.
+"""Find the entries of a listing that are below a long description.
 
-Categories, tags and collections open with some paragraphs, which are the same on each page of them,
-and in each shop that sells for one maker. The parts below these belong to the headline, as no
-heading of their own stands above them. What stands below an article, such as articles on the same
-matter, is told from that by such a heading, or by the <article> around the headline and its text.
+Pages of categories, tags and collections begin with a description. It is the same on each page of a
+category, and in all shops that sell the products of one manufacturer, so the pages only differ in
+the entries below it. These entries have no heading of their own, because they belong to the
+headline. A list below an article, such as one of related articles, isn't part of the page's
+content. It has a heading of its own, or the headline and the text are inside of an <article> that
+doesn't contain the list.
 """
 
 from collections import defaultdict
@@ -18,23 +20,24 @@ from crawldedup.reading.headline import is_title
 
 _ARTICLE: Final = kind_of("article")
 _FRAME: Final = kinds_of(["aside", "footer", "header", "nav"])
-_FEWEST: Final = 4  # parts
-_ALL_LINK: Final = 0.9  # share of links in parts that are nothing else, as in a menu
-_LEAST_SIZE: Final = 20  # bytes of a part; those of a menu and tags have fewer
-_LEAST_SHARE: Final = 0.05  # of the page's prose
-# Times the rest of the prose: then neither an article nor a missing headline says otherwise.
+_FEWEST: Final = 4  # entries
+_ALL_LINK: Final = 0.9  # share of links at which entries are nothing but links, as in a menu
+_LEAST_SIZE: Final = 20  # bytes of an entry; tags and the entries of a menu have fewer
+_LEAST_SHARE: Final = 0.05  # size of all entries, as a share of the page's prose
+# A list that is this many times as large as the rest of the prose doesn't have to be inside of the
+# <article>, nor on a page with a headline.
 _SEVERAL_TIMES: Final = 2
-_LINK: Final = 0.5  # share of a line from which on it is a link
-_READ: Final = 300  # characters of a class
+_LINK: Final = 0.5  # share of links at which a line counts as a link
+_READ: Final = 300  # characters of a class attribute
 
 _BESIDE: Final = frozenset([Label.NOISE, Label.SIDEBAR, Label.BOTH, Label.COMMENTS, Label.HIDDEN])
 
 
 class Letters(NamedTuple):
-    """The letters in each block of a page."""
+    """The number of letters in each block of a page, including the blocks inside of it."""
 
-    every: Sequence[int]  #: Of all lines in it, and in the blocks within it.
-    linked: Sequence[int]  #: Of the links among them.
+    every: Sequence[int]  #: The letters of all lines.
+    linked: Sequence[int]  #: The letters of links among them.
 
 
 def listed_below(
@@ -46,15 +49,15 @@ def listed_below(
     *,
     headline: int,
 ) -> frozenset[int]:
-    """Return the blocks of parts that are listed below the headline, with all that is in them.
+    """Return the blocks of the entries below the headline, with all blocks inside of them.
 
     Args:
         blocks: The blocks of the page.
-        kept: The lines of it that are no noise.
-        sizes: The bytes of these lines in each block.
-        letters: The letters in each block.
-        before: What stands before each part.
-        headline: The block of the page's headline; -1 for none.
+        kept: The numbers of the lines that aren't noise.
+        sizes: The sizes of these lines in each block.
+        letters: The number of letters in each block.
+        before: The lines before each part of the page.
+        headline: The block of the page's headline, or -1 if there is none.
     """
     parts = _Parts(blocks, kept, letters, headline)
     surroundings: _Surroundings | None = None
@@ -84,16 +87,16 @@ def listed_below(
 
 
 class _Opening(NamedTuple):
-    """What a part opens with: the kind of its heading, 0 for a link alone, and whether it links."""
+    """The first heading or link in an entry: its tag (0 if it's no heading), and if it links."""
 
     heading: int
     is_linked: bool
 
 
 class _Parts:
-    """The parts that may be listed below a headline.
+    """The parts of a page that may be entries of a listing.
 
-    `names` are the lines in each block that name a page or a thing, by a link or a heading.
+    `names` is the number of lines in each block that name something, as a link or a heading does.
     """
 
     def __init__(
@@ -115,8 +118,9 @@ class _Parts:
         self.names = totals(names, blocks.ends)
 
     def alike(self, holder: int) -> Sequence[int]:
-        """Return the largest group of parts in a block that stand below the headline and have one
-        tag and first class.
+        """Return the largest group of similar parts in a block, among those below the headline.
+
+        Similar parts have the same tag and the same first class, and begin in the same way.
         """
         groups: defaultdict[tuple[int, str, _Opening], list[int]] = defaultdict(list)
         for part in self._blocks.children(holder):
@@ -127,14 +131,14 @@ class _Parts:
         return max(groups.values(), key=len, default=[])
 
     def _is_part(self, part: int) -> bool:
-        """Return whether a part opens with a link, or has a heading and no link at all.
+        """Return whether a part begins with a link, or has a heading and no links at all.
 
-        A box beside the text opens with a heading above its links.
+        If a heading has links below it, the part is a box next to the text.
         """
         return self._openings[part].is_linked or not self._letters.linked[part]
 
     def are_links(self, parts: Sequence[int]) -> bool:
-        """Return whether parts are links without headings, and nothing else."""
+        """Return whether parts consist of nothing but links that aren't headings."""
         if self._openings[parts[0]].heading:
             return False
         linked = sum([self._letters.linked[part] for part in parts])
@@ -142,10 +146,10 @@ class _Parts:
 
 
 class _Surroundings:
-    """What is around the blocks of a page.
+    """Tells whether blocks of a page belong to its text.
 
-    `is_beside` says of each block whether a tag or a name around it says that it stands beside the
-    text, away from the headline.
+    `is_beside` says for each block whether it is inside of an element whose tag or name puts it
+    next to the text, such as a sidebar. Elements around the headline don't count.
     """
 
     def __init__(self, blocks: Blocks, headline: int) -> None:
@@ -157,7 +161,7 @@ class _Surroundings:
             if is_around_article:
                 self._around_article.add(block)
             is_around_article = is_around_article or blocks.kinds[block] == _ARTICLE
-        # The smallest block around each block that holds the headline as well.
+        # For each block, the smallest block around it that also contains the headline.
         self._common: list[int] = []
         self.is_beside: list[bool] = []
         for block, parent in enumerate(blocks.parents):
@@ -170,5 +174,5 @@ class _Surroundings:
             self.is_beside.append(is_named or self.is_beside[parent])
 
     def are_of_headline(self, holder: int) -> bool:
-        """Return whether there is a headline, and no article that holds it without this block."""
+        """Return whether there is a headline, and no <article> contains it without this block."""
         return self._has_headline and self._common[holder] not in self._around_article

@@ -369,7 +369,7 @@ class _Descent:
         return lines
 
     def _leaves_members(self, article: int, inner: int) -> bool:
-        """Return whether members with more prose than the block `inner` are lost by descending."""
+        """Return whether descending to `inner` would lose members with more prose than it has."""
         stays = self._prose[inner]
         if self._prose[article] - stays <= stays:
             return False
@@ -467,7 +467,7 @@ class _Descent:
     def _have_one_name(self, block: int, other: int) -> bool:
         """Return whether two blocks have the same classes, and one of these says what they are.
 
-        The posts of a thread do, although the first one may be long and the answers short.
+        This is so for the posts of a thread, even if the first one is long and the answers are not.
         """
         first = self._classes_of(block)
         return first == self._classes_of(other) and say_what_it_is(first)

@@ -283,7 +283,7 @@ _AGES: Final = _set(
     "jahren jour jours semaine semaines mois an ans día días semana semanas mes meses año años "
     "giorno giorni settimana mese mesi anno anni dia dias mês ano anos dag dagen maand jaar"
 )
-# A search is several times faster if the pattern begins with one class of letters, or if all of its
+# A search is several times faster if the pattern begins with a character class, or if all of its
 # branches begin with a letter.
 _DATE: Final = re.compile(r"\d(?::\d\d|[-/.]\d\d?[-/.]\d)")
 _FOREIGN: Final = re.compile(r"©|年|月|日|阅读|浏览|评论|回复|点击|次|閲覧|コメント|回|조회|댓글")

@@ -1,9 +1,9 @@
-"""Find the members of a page: the many parts below a description that are described one by one.
+"""Find the members that a page describes, such as the methods in the reference of a class.
 
-The reference of a class describes it in some paragraphs, and then its methods in one or two
-sentences each. Paragraphs that stand together look more like an article, but if the members hold
-more prose than the description, they are what the page says. Teasers are many parts as well, but
-each has a title that leads to another page.
+Such a page describes the class in a few paragraphs, and then each method in one or two sentences.
+The paragraphs look more like an article because they are together. But if the members have more
+prose than the description, they are the content of the page. A page can also have many teasers, but
+each of those has a title that links to another page.
 """
 
 from collections import defaultdict
@@ -14,18 +14,20 @@ from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.headline import is_title
 
 _FEWEST: Final = 8  # members
-_LINK: Final = 0.5  # share of a line from which on it is a link
-_TEASER: Final = 0.3  # share of links from which on a line is a teaser
-_LEAST_TITLE: Final = 25  # letters of a link that is no name of a member
-_LEVELS: Final = 3  # around a line, up to the block with a class
-_READ: Final = 300  # characters of a class
+_LINK: Final = 0.5  # share of links at which a line counts as a link
+_TEASER: Final = 0.3  # share of links at which a line of prose counts as a teaser
+_LEAST_TITLE: Final = 25  # letters of a link that is a title, not the name of a member
+_LEVELS: Final = 3  # blocks around a line that are searched for a class
+_READ: Final = 300  # characters of a class attribute
 
 Key = tuple[int, str]
 
 
 class Member(NamedTuple):
-    """A line of prose in a part of the page: the block of the part, its tag and first class, and
-    the bytes of the line.
+    """A line of prose in a part of the page that may describe a member.
+
+    `block` is the block of that part, `key` its tag and its first class, and `size` the number of
+    bytes in the line.
     """
 
     block: int
@@ -36,13 +38,13 @@ class Member(NamedTuple):
 def members_of(
     blocks: Blocks, kept: Sequence[int], sizes: Sequence[int], is_prose: Sequence[bool]
 ) -> list[Member]:
-    """Return the lines of prose that stand in parts with a class and are no teasers.
+    """Return the lines of prose that are in parts with a class and aren't teasers.
 
     Args:
         blocks: The blocks of the page.
-        kept: The lines of it that are no noise.
-        sizes: The bytes of each line.
-        is_prose: Which lines are prose.
+        kept: The numbers of the lines that aren't noise.
+        sizes: The number of bytes in each line.
+        is_prose: Whether each line is prose.
     """
     found: list[Member] = []
     below_title = False
@@ -68,7 +70,7 @@ def members_of(
 
 
 def _part_around(blocks: Blocks, block: int) -> tuple[int, str]:
-    """Return the closest block with a class around a line, and its first class; "" for none."""
+    """Return the closest block with a class around a line, and its first class or ""."""
     for _ in range(_LEVELS):
         if block <= 0:
             break
@@ -80,8 +82,13 @@ def _part_around(blocks: Blocks, block: int) -> tuple[int, str]:
 
 
 def are_left(members: Sequence[Member], article: range, inner: range, least: int) -> bool:
-    """Return whether many alike members, with more than some bytes of prose, stand in a block but
-    not in the inner one.
+    """Return whether `article` has many members of one kind that aren't in `inner`.
+
+    Args:
+        members: The members of the page.
+        article: The blocks of an outer block.
+        inner: The blocks of one that is inside of it.
+        least: The number of bytes of prose that these members have to exceed.
     """
     sizes: defaultdict[Key, int] = defaultdict(int)
     parts: defaultdict[Key, set[int]] = defaultdict(set)

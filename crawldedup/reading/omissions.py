@@ -57,7 +57,7 @@ def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) ->
         (text, reasons[block] or (LINKS if linked > _LINKED_SHARE * len(text) else BESIDE))
         for text, linked, block in blocks.lines
     ]
-    # A text field is read as a part of the page above.
+    # Text fields are among the lines of the page already.
     in_resorts = [
         (text, f"in <{tag}>") for tag, text in lines_of_last_resorts(page) if tag != "textarea"
     ]

@@ -1,4 +1,4 @@
-"""Find the first heading in each block: what a section or a teaser opens with."""
+"""Find the first heading in each block, with which a section or a teaser begins."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from crawldedup.reading.blocks import Blocks, kinds_of
 
 _TITLES: Final = kinds_of(["h1", "h2", "h3", "h4"])
-_LINK: Final = 0.5  # share of a line from which on it is a link
+_LINK: Final = 0.5  # share of links at which a line counts as a link
 
 
 class Opening(NamedTuple):
@@ -17,7 +17,7 @@ class Opening(NamedTuple):
 
 
 def openings_of(blocks: Blocks, kept: Sequence[int]) -> dict[int, Opening]:
-    """Return the first heading in each block that has one."""
+    """Return the first heading of each block. Blocks without one are missing."""
     kinds, parents = blocks.kinds, blocks.parents
     found: dict[int, Opening] = {}
     for line in kept:

@@ -201,7 +201,7 @@ def _place_of(node: LexborNode, outer: int, *, holds_heading: bool) -> int:
     return _AROUND if any(map(_is_called_around, names)) else outer
 
 
-# The pages of a site have few names, again and again.
+# The same few names are on all pages of a site.
 @lru_cache(maxsize=4096)
 def _is_called_around(name: str) -> bool:
     return shell_words.AROUND.search(name) is not None

@@ -1,7 +1,7 @@
-"""Find the markup in <template> elements, which a parser keeps out of the tree.
+"""Find the markup in <template> elements, which parsers don't add to the tree.
 
-With `shadowrootmode`, it is shown, as the inside of a component that a server has rendered. All
-other templates are for programs, which fill in what they show.
+A template with the attribute `shadowrootmode` is shown: it is the content of a component that was
+rendered on the server. All other templates are only shown once a script fills them in.
 """
 
 import re
@@ -18,15 +18,15 @@ _LONGEST_TAG: Final = 500
 
 
 class Template(NamedTuple):
-    """What an outermost <template> holds, and whether it is shown."""
+    """The content of a <template>, and whether browsers show it without a script."""
 
     html: str
     is_shown: bool
 
 
 def templates_of(html: str) -> Iterator[Template]:
-    """Yield the outermost templates of a page that hold something, from its markup."""
-    # Hardly any page has one.
+    """Yield the templates in the markup of a page that aren't empty or inside of another one."""
+    # Hardly any page has a template.
     if not any(tag in html for tag in _TAGS):
         return
     depth = place = start = 0
@@ -54,8 +54,9 @@ def templates_of(html: str) -> Iterator[Template]:
 
 
 def _end_of_raw(html: str, raw: str, start: int) -> int:
-    """Return where a comment or an element without markup ends; the end of the page if it is not
-    closed.
+    """Return where the content of a comment, or of an element such as <script>, ends.
+
+    If it is never closed, that is the end of the page.
     """
     if raw == "!--":
         end = html.find("-->", start)

@@ -41,7 +41,7 @@ _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description
 _LABELS: Final = ("alt", "data-alt")
 _TITLES: Final = ("title", "aria-label")
 _DRAWN: Final = tags("desc text textpath title tspan")
-_TIMES: Final = tags("relative-time time time-ago")  # say how long ago something was
+_TIMES: Final = tags("relative-time time time-ago")  # their titles may say how long ago it was
 
 # Fields whose values aren't shown, or don't belong to the page.
 _NO_VALUE: Final = tags("hidden password file image")
@@ -175,7 +175,7 @@ class _Elements:
         self._known: dict[int, bool] = {}
 
     def parts(self) -> Iterator[_Part]:
-        """Yield it in the order of the document."""
+        """Yield what each element says, in the order of the document."""
         elements = self._page.tree.css("*")
         if len(elements) > _MOST_ELEMENTS:
             yield _words(digest_of(self._page.html))

@@ -138,7 +138,7 @@ class _Lacking(NamedTuple):
 
 
 def _notes(lacking: _Lacking) -> list[str]:
-    """Return a sentence about everything that makes the comparison incomplete."""
+    """Return a sentence for each reason why the comparison may be incomplete."""
     notes = []
     if not lacking.by_text:
         notes.append(
@@ -180,7 +180,7 @@ def _check_apart(journals: Sequence[Journal], database: "Database") -> None:
 
 
 class _Compared(NamedTuple):
-    """Two crawls, what makes their comparison incomplete, and the number of pages of each kind."""
+    """Two crawls, notes on why their comparison may be incomplete, and the counts of changes."""
 
     earlier: list[Journal]
     later: list[Journal]

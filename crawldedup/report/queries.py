@@ -37,7 +37,7 @@ CURRENT, FORMER = "current", "former"
 # What can happen to a page after an earlier crawl.
 CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "gone")
 
-# The parts of a report that are the rows of the query with the same name.
+# Parts of a report. Each contains the rows of the query with the same name.
 _ROWS: Final = (
     "sites",
     "patterns",

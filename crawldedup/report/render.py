@@ -215,7 +215,7 @@ def date(seconds: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share: "12%", "0.4%", "–" for None."""
+    """Return a share such as "12%" or "0.4%", or "–" for None."""
     if share is None:
         return "–"
     return f"{100 * share:.1f}%" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f}%"

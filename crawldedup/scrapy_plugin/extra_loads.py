@@ -19,12 +19,12 @@ PageOf = Callable[[Request, Response], Page]
 
 
 class ExtraLoads:
-    """Learns from responses that no spider should see.
+    """Uses the responses to requests that the plugin made, and keeps them from spiders.
 
     Args:
         dedup: The deduplicator, which reads the pages.
-        walls: The watch for walls, which knows the requests that check one.
-        page_of: Makes the page of a response. The index doesn't remember it.
+        walls: The watch for walls, which knows which requests were made to check one.
+        page_of: Makes a page of a response. The index must not remember this page.
     """
 
     def __init__(self, dedup: AsyncDeduplicator, walls: WallWatch, page_of: PageOf) -> None:
@@ -33,9 +33,9 @@ class ExtraLoads:
         self._page_of = page_of
 
     async def take(self, request: Request, response: Response) -> None:
-        """Learn from a response that no spider requested, and do nothing for other responses.
+        """Use a response if no spider requested it, and raise IgnoreRequest.
 
-        Raises IgnoreRequest for a response that no spider requested.
+        For responses that a spider requested, do nothing.
         """
         if is_reload(request):
             await self._learn_from(request, response)
@@ -46,7 +46,7 @@ class ExtraLoads:
             raise IgnoreRequest("loaded again to see whether a wall stands in its place")
 
     async def _learn_from(self, request: Request, response: Response) -> None:
-        """Compare the second response for a page with the first one."""
+        """Compare the second response for a page with the first one to find changing lines."""
         with suppress(Exception):
             page = self._page_of(request, response)
             judged = await self._dedup.judge(page)

@@ -281,7 +281,7 @@ class DedupMiddleware:
         return replace(page, revisit_similarity=None) if is_again else page
 
     def _page_to_compare(self, request: Request, response: Response) -> Page:
-        """Return the page of an answer that is compared with another one, and not remembered."""
+        """Return the page of a response that is only compared, so the index doesn't remember it."""
         return replace(self._page_of(request, response, self._options), remember=False)
 
     def _preparer_for(

@@ -17,7 +17,7 @@ from crawldedup.aside import FORMAT, VERSION, AsideFile, evidence_of
 from crawldedup.scrapy_plugin.signals import count, say
 from crawldedup.verdict import Verdict
 
-_LINES: Final = ("jsonlines", "jsonl", "jl")  # the formats of feeds that `restore` writes
+_LINES: Final = ("jsonlines", "jsonl", "jl")  # the names of the format that `restore` writes
 
 
 class SetAside:
@@ -79,26 +79,25 @@ class SetAside:
 
 
 def fields_of(item: Any) -> dict[str, Any]:
-    """Return the fields of an item as a feed of JSON lines has them: in their order, and with their
-    serializers applied.
+    """Return the fields of an item as they would be in a feed of JSON lines.
 
-    A serializer may count on what a later pipeline makes of its value. If one fails, the fields are
-    returned as they are.
+    They are in the same order, and serializers are applied. A serializer may expect a value that a
+    later pipeline would have converted. If it fails, no serializer is applied.
     """
     line = BytesIO()
     try:
         JsonLinesItemExporter(line).export_item(item)
         fields: dict[str, Any] = json.loads(line.getvalue())
-    # The classes of items and their serializers are the user's, and may raise anything.
+    # The classes of items and their serializers belong to the user, and may raise anything.
     except Exception:
         return ItemAdapter(item).asdict()
     return fields
 
 
 def encoding_of_feeds(settings: BaseSettings) -> str | None:
-    """Return the encoding of the crawl's feeds of JSON lines; None stands for ASCII.
+    """Return the encoding of the crawl's feeds of JSON lines, or None for ASCII.
 
-    If such feeds have several encodings, or there is none, it's ``FEED_EXPORT_ENCODING``.
+    If there are no such feeds, or their encodings differ, it's ``FEED_EXPORT_ENCODING``.
     """
     default = settings.get("FEED_EXPORT_ENCODING")
     encodings = set()

@@ -1,7 +1,7 @@
-"""Watch for walls: sites that answer many requests with one page, such as a login form.
+"""Watch for walls: pages such as a login form that a site sends in response to many requests.
 
-`crawling.walls` suspects them, and `wall_checks` requests earlier pages again before a site is
-closed.
+`crawling.walls` decides when to suspect a wall. Before a site is closed, `wall_checks` requests
+some of its earlier pages again.
 """
 
 import logging
@@ -29,8 +29,8 @@ class WallWatch:
     Args:
         crawler: The crawler.
         action: What happens at a wall (the option `wall`).
-        stats: The stats that count walls.
-        journal: The journal that records them.
+        stats: The stats of the crawl, which count walls.
+        journal: The journal of the crawl, which records them.
     """
 
     def __init__(
@@ -60,7 +60,10 @@ class WallWatch:
         return self._guard.check_of(request)
 
     async def look_at(self, request: Request, judged: Judged) -> None:
-        """Log each suspected wall once and, with "close", check whether to close its site."""
+        """Check a page for a wall, and log each suspected wall once.
+
+        If the action is "close", also check whether to close the site.
+        """
         verdict = judged.verdict
         if self._action == "ignore":
             return

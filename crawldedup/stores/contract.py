@@ -71,7 +71,7 @@ MAX_FREED: Final = 8
 #: Pages that are examined in turn, and removed if they have expired.
 MAX_SWEPT: Final = 4
 #: If at most this many records were compared, the nearest rejected one is reported up to the cost
-#: `far` of `search.decision.Crowd`, and otherwise up to `reach`, as one of many is near by chance.
+#: `far` of `search.decision.Crowd`, otherwise up to `reach`, because one of many is near by chance.
 FEW: Final = 16
 #: The bits of a URL key by which anchors refer to their pages.
 PAGE_BITS: Final = 40

@@ -41,7 +41,7 @@ class OptionsDirective(SphinxDirective):
 
 
 class SettingsDirective(SphinxDirective):
-    """Describe some of the Scrapy settings: each line of the content is an example of one."""
+    """Describe Scrapy settings. Each line of the content is an example of a setting."""
 
     has_content = True
 

@@ -27,8 +27,8 @@ def settings_markdown(examples: Sequence[str], pages: Mapping[str, str]) -> str:
     """Return a section for each Scrapy setting that has an example.
 
     `examples` are lines of Python such as "CRAWLDEDUP_TTL = '30d'", in the order of the sections.
-    `pages` are the texts of the pages that may tell of a setting, by their names. Raises ValueError
-    for a line that sets nothing.
+    `pages` are the texts of the pages that may explain a setting, by their names. Raises ValueError
+    if a line isn't the example of a setting.
     """
     declared = crawl_settings()
     sections = []

@@ -39,7 +39,7 @@ DEPTH_LIMIT = 12
 # SPIDERMON_ENABLED = True
 # SPIDERMON_SPIDER_CLOSE_MONITORS = ("example.monitors.CrawlMonitors",)
 
-# Polite values for real sites, and none for the demo site on this machine.
+# Be polite to real sites. The demo site on this machine needs no delay.
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 DOWNLOAD_DELAY = 1
 DOWNLOAD_SLOTS = {"127.0.0.1": {"concurrency": 8, "delay": 0}}

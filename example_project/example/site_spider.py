@@ -1,4 +1,4 @@
-"""What the spiders have in common: where they begin, and that they stay on that host."""
+"""The base class of the spiders, which chooses the start URL and stays on its host."""
 
 from urllib.parse import urlsplit
 

@@ -205,14 +205,14 @@ def test_an_option_that_only_scrapy_has_is_refused(option: str, value: object) -
         DedupHook(**{option: value})
 
 
-def test_an_option_of_scrapy_may_have_its_default() -> None:
+def test_an_option_that_only_scrapy_has_may_have_its_default() -> None:
     defaults = {option.name: option.default for option in options_of(CrawlOptions)}
     hook = DedupHook(**{name: defaults[name] for name in SCRAPY_ALONE})
     assert hook.options.wall == "warn"
 
 
-def test_every_option_of_a_crawl_is_used_or_refused() -> None:
-    """An option that is new has to be in one of the two lists."""
+def test_every_crawl_option_is_used_or_refused() -> None:
+    """A new option has to be added to one of the two lists."""
     used = ("action", "canonical", "keep_per_cluster", "prefer", "remember", "revisit")
     used += ("revisit_similarity", "page_seconds", "text", "trusted_sites", "workers")
     of_crawl = {option.name for option in options_of(CrawlOptions)} - {
@@ -221,13 +221,13 @@ def test_every_option_of_a_crawl_is_used_or_refused() -> None:
     assert of_crawl == {*used, *SCRAPY_ALONE}
 
 
-def test_items_are_dropped_in_scrapy_alone() -> None:
+def test_items_can_only_be_dropped_in_scrapy() -> None:
     with pytest.raises(ConfigurationError, match="action is 'drop-items'; it must be one of mark"):
         DedupHook(action="drop-items")
 
 
 def test_a_canonical_page_can_be_ignored() -> None:
-    """Two texts of a similarity between .8 and .9 are copies if one names the other."""
+    """Two texts whose similarity is between .8 and .9 are copies if one names the other."""
     first = article(1)
     second = article(1, changed_words=12, head='<link rel="canonical" href="https://e.com/1">')
 

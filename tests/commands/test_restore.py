@@ -169,7 +169,9 @@ def test_a_kill_loses_nothing_that_was_set_aside(run: Run) -> None:
         (7, b'{"title": "\\u00e9"}\n'),
     ],
 )
-def test_items_have_the_encoding_of_the_feeds(run: Run, encoding: object, line: bytes) -> None:
+def test_restored_items_have_the_encoding_of_the_feeds(
+    run: Run, encoding: object, line: bytes
+) -> None:
     record = json.loads(record_of(0, VERDICTS[0]))
     file = AsideFile("aside.jl.gz")
     file.put(json.dumps({**record, "item": {"title": "é"}, "encoding": encoding}))
@@ -178,8 +180,8 @@ def test_items_have_the_encoding_of_the_feeds(run: Run, encoding: object, line: 
     assert Path("out.jl").read_bytes() == line
 
 
-def test_the_next_run_removes_what_a_killed_one_has_left(run: Run, aside: str) -> None:
-    """The file of a run that goes on stays, and so does that of another output."""
+def test_the_next_run_removes_the_temporary_file_of_a_killed_run(run: Run, aside: str) -> None:
+    """The files of a run that is still going, and of another output, stay."""
     os.mkfifo("never")
     command = [sys.executable, "-m", "crawldedup.cli", "restore", "never", "-o", "out.jl"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -200,7 +202,7 @@ def test_the_next_run_removes_what_a_killed_one_has_left(run: Run, aside: str) -
     assert [*Path().glob(".*.part")] == [other]
 
 
-def test_no_link_and_no_pipe_is_taken_for_left_over(run: Run, aside: str) -> None:
+def test_links_pipes_and_folders_are_not_taken_for_leftovers(run: Run, aside: str) -> None:
     Path("mine").write_text("mine")
     Path(".out.jl.01234567.part").symlink_to("mine")
     os.mkfifo(".out.jl.89abcdef.part")

@@ -85,7 +85,7 @@ def test_a_crawl_is_scored_by_the_contents_of_its_pages(
 
 @pytest.fixture
 def _crawls_at_once(crawled: tuple[Path, Pages]) -> Iterator[None]:
-    """Let the demo take the crawl that was made."""
+    """Make the demo use a crawl that has already run."""
 
     def again(_site: DemoSite, folder: Path, *_: object, **__: object) -> Pages:
         shutil.copytree(crawled[0] / "journal", folder / "journal")
@@ -96,7 +96,7 @@ def _crawls_at_once(crawled: tuple[Path, Pages]) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_crawls_at_once")
-def test_the_command_writes_a_report_and_compares_with_the_truth(
+def test_the_command_writes_a_report_and_scores_the_crawl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -130,7 +130,7 @@ def test_the_command_prints_json(
 
 
 @pytest.mark.usefixtures("_crawls_at_once")
-def test_the_command_compares_without_the_packages_of_the_report(
+def test_the_command_works_without_the_packages_for_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

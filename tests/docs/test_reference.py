@@ -47,13 +47,13 @@ def examples_of_settings() -> list[tuple[str, object]]:
     return [(name, ast.literal_eval(value)) for name, value in lines]
 
 
-def test_the_reference_has_one_example_of_every_setting() -> None:
+def test_the_reference_has_one_example_for_each_setting() -> None:
     names = [name for name, _ in examples_of_settings()]
     assert sorted(names) == sorted(crawl_settings())
 
 
 @pytest.mark.parametrize(("name", "value"), examples_of_settings())
-def test_an_example_of_a_setting_is_allowed_and_no_default(
+def test_the_example_of_a_setting_is_valid_and_not_its_default(
     name: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What has changed on a page since an earlier visit."""
+"""Which marks of a page have changed since an earlier visit."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def marks_of(*data: tuple[str, str]) -> bytes:
         ((SKU, PRICE, IN_STOCK), (SKU, PRICE, SOLD_OUT), ("availability",)),
         ((SKU, PRICE, IN_STOCK), (SKU, NEW_PRICE, IN_STOCK), ("data",)),
         ((SKU, PRICE, IN_STOCK), (SKU, NEW_PRICE, SOLD_OUT), ("data", "availability")),
-        # An index of an earlier version does not know it.
+        # Indexes of earlier versions have no availability.
         ((SKU, PRICE), (SKU, PRICE, SOLD_OUT), ()),
         ((SKU, IN_STOCK), (SKU, PRICE), ()),
     ],
 )
-def test_the_availability_is_told_from_other_data(
+def test_changes_of_availability_and_of_other_data_have_different_names(
     before: tuple[tuple[str, str], ...],
     now: tuple[tuple[str, str], ...],
     changes: tuple[str, ...],

@@ -366,7 +366,7 @@ def test_padding_hides_no_names() -> None:
         html_reading.bounded(page("".join(tags)))
 
 
-def test_names_with_a_no_break_space_are_names_of_their_own() -> None:
+def test_names_that_differ_after_a_no_break_space_are_different_names() -> None:
     tags = [
         "<a " + " ".join(f"n{first}\xa0m{second}" for second in range(60)) + ">x</a>"
         for first in range(1_100)

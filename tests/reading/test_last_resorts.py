@@ -198,7 +198,9 @@ HIDDEN: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN)
-def test_a_last_resort_of_several_times_the_text_is_content(hidden: Callable[[str], str]) -> None:
+def test_a_last_resort_several_times_as_long_as_the_text_is_content(
+    hidden: Callable[[str], str],
+) -> None:
     beside = f"<h1>Page</h1><p>{LONG}</p>"
     assert count_words(LONG) > LITTLE_WORDS
     text = read(beside + hidden(MANY)).main
@@ -207,7 +209,7 @@ def test_a_last_resort_of_several_times_the_text_is_content(hidden: Callable[[st
     assert STORY not in read(beside + hidden(STORY)).main
 
 
-def test_a_template_of_a_short_page_counts_only_where_it_is_most_of_it() -> None:
+def test_a_template_on_a_short_page_only_counts_if_it_is_most_of_the_page() -> None:
     row = HIDDEN["template"](STORY)
     assert STORY not in read(f"<h1>Page</h1><p>{SHARED} {STORY[:400]}</p>{row}").main
     assert STORY in read(f"<h1>Page</h1><p>Loading.</p>{row}").main
@@ -222,13 +224,13 @@ def test_a_template_of_a_short_page_counts_only_where_it_is_most_of_it() -> None
         "<script>var row = '<template>" + MANY + "</template>'</script>",
     ],
 )
-def test_excuses_pixels_and_programs_are_no_content(nothing: str) -> None:
+def test_excuses_pixels_comments_and_scripts_are_not_content(nothing: str) -> None:
     page = f"<h1>Page</h1><p>{LONG}</p>"
     assert read(page + nothing).main == read(page).main
 
 
 @pytest.mark.parametrize("tag", ["noscript", "template", "canvas"])
-def test_a_last_resort_that_is_left_out_is_told(tag: str) -> None:
+def test_a_last_resort_that_is_left_out_is_among_the_omissions(tag: str) -> None:
     html = f"<html><body><h1>Page</h1><p>{LONG}</p><{tag}><p>{STORY}</p></{tag}></body></html>"
     reader, page = PageReader(Options()), Page("https://site.example/", html=html)
     (left,) = [each for each in reader.omissions(page, reader.content(page)) if tag in each.reason]

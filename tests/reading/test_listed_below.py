@@ -1,4 +1,4 @@
-"""Parts that are listed below a long description, and parts that only stand below an article."""
+"""Entries of a listing below a long description, and related pages below an article."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def listing(page: int, part: Part, address: str, number: int = 6) -> str:
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("part", PARTS)
-def test_a_listing_is_compared_by_all_of_its_parts(part: Part, address: str) -> None:
+def test_all_entries_of_a_listing_are_compared(part: Part, address: str) -> None:
     text = main_text_of(listing(1, part, address), "Lamps")
     assert all(title(1, number) in text for number in range(6))
     assert sentences(7, 150)[0] in text
 
 
 @pytest.mark.parametrize("part", [twenty_seventeen, ghost, without_links])
-def test_listings_of_other_pages_are_kept_at_addresses_of_other_forms(part: Part) -> None:
+def test_listings_with_the_same_description_and_other_entries_are_kept(part: Part) -> None:
     with Deduplicator() as dedup:
         dedup.check("https://a.example/lamps", html=document(listing(1, part, "/{}.html")))
         other = document(listing(2, part, "https://cdn.example/{}"))
@@ -98,13 +98,13 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("page", BESIDE.values(), ids=BESIDE)
-def test_what_stands_below_an_article_is_none_of_it(page: str) -> None:
+def test_related_pages_below_an_article_are_left_out(page: str) -> None:
     text = main_text_of(page, "The ferry")
     assert sentences(7, 150)[-1] in text
     assert not any(teaser(3, number) in text for number in range(4))
 
 
-def test_many_products_below_one_are_no_listing_if_their_heading_says_so() -> None:
+def test_products_below_a_heading_such_as_customers_also_bought_are_left_out() -> None:
     cards = "".join(
         f'<li class="card"><h3><a href="/{number}">{title(4, number)}</a></h3></li>'
         for number in range(20)
@@ -116,7 +116,7 @@ def test_many_products_below_one_are_no_listing_if_their_heading_says_so() -> No
     assert title(4, 3) in listed
 
 
-def test_menus_beside_a_text_are_no_listing() -> None:
+def test_a_menu_next_to_a_text_is_not_a_listing() -> None:
     menu = "".join(f'<li><a href="/{number}">{title(5, number)}</a></li>' for number in range(6))
     assert title(5, 2) not in main_text_of(plain(f'<ul class="side">{menu}</ul>'), "The ferry")
 
@@ -128,7 +128,7 @@ def hugo(number: int) -> str:
     )
 
 
-def test_a_list_of_several_times_the_text_needs_no_headline_of_its_own() -> None:
+def test_a_list_several_times_as_long_as_the_article_above_it_is_content() -> None:
     short = (
         f'<article><h1>News</h1><div class="content">{paragraphs(sentences(7, 60))}</div></article>'
     )
@@ -138,7 +138,7 @@ def test_a_list_of_several_times_the_text_needs_no_headline_of_its_own() -> None
     assert teaser(6, 9) not in main_text_of(f'<main>{long}<ul class="posts">{below}</ul></main>')
 
 
-def test_a_list_of_several_times_the_text_needs_no_headline_at_all() -> None:
+def test_a_list_several_times_as_long_as_the_text_is_content_without_a_headline() -> None:
     text = f'<div class="taxonomy-term">{paragraphs(sentences(7, 60))}</div>'
     rows = "".join(
         f'<div class="views-row">{twenty_seventeen(7, number, "/node/{}")}</div>'
@@ -148,7 +148,7 @@ def test_a_list_of_several_times_the_text_needs_no_headline_at_all() -> None:
 
 
 @pytest.mark.parametrize("levels", [500, 5000])
-def test_lists_in_lists_take_linear_time(levels: int) -> None:
+def test_nested_lists_take_linear_time(levels: int) -> None:
     parts = "".join(
         f"<p><a href=/{number}>A lantern {number} hangs</a> above the quay, as it did.</p>"
         for number in range(4)

@@ -249,14 +249,14 @@ IN_STOCK = (
 
 
 def offered(*values: str) -> str:
-    """JSON-LD of a product in several variants."""
+    """Return the JSON-LD of a product, with a variant for each value of its availability."""
     offers = [{"@type": "Offer", "availability": value} for value in values]
     product = {"@type": "Product", "sku": "L-7", "offers": offers}
     return f'<script type="application/ld+json">{json.dumps(product)}</script>'
 
 
 @pytest.mark.parametrize("value", IN_STOCK)
-def test_a_page_declares_whether_a_product_is_in_stock(value: str) -> None:
+def test_the_declared_availability_of_a_product_is_read(value: str) -> None:
     sku = '<meta itemprop="sku" content="L-7">'
     in_body = (
         f'<link itemprop="availability" href="{value}">',
@@ -277,13 +277,13 @@ def test_a_page_declares_whether_a_product_is_in_stock(value: str) -> None:
 def test_the_first_place_that_declares_the_availability_counts() -> None:
     elsewhere = '<meta property="og:availability" content="oos">'
     assert data_of("", offered("InStock") + elsewhere)["availability"] == "instock"
-    # The order of the variants says nothing.
+    # The order of the variants doesn't matter.
     several = data_of("", offered("SoldOut", "InStock", "InStock"))["availability"]
     assert several == data_of("", offered("InStock", "SoldOut", "InStock"))["availability"]
     assert several != data_of("", offered("InStock", "SoldOut", "SoldOut"))["availability"]
 
 
-def test_what_is_no_offer_has_no_availability() -> None:
+def test_a_page_without_an_offer_has_no_availability() -> None:
     assert data_of('<link itemprop="availability" href="https://schema.org/InStock">') == {}
     state = {"page": {"id": 7, "availability": "17"}}
     assert list(data_of(f"<script>var state = {json.dumps(state)}</script>").values()) == ["7"]
@@ -291,7 +291,7 @@ def test_what_is_no_offer_has_no_availability() -> None:
     assert "availability" not in data_of("", empty)
 
 
-def test_the_availability_takes_the_place_of_no_other_value() -> None:
+def test_the_availability_does_not_displace_another_value() -> None:
     fields = "".join(f'<input type=hidden name=part{n} value="{n}">' for n in range(20))
     data = data_of(fields, offered("InStock"))
     assert len(data) == MOST_DATA + 1

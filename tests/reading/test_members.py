@@ -1,4 +1,4 @@
-"""Many members below one description: they are content if they say more than the description."""
+"""Members below a description, which are content if they have more prose than it has."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_members_are_content(name: str) -> None:
         '<div class="excerpt">{}</div></div>',
     ],
 )
-def test_teasers_beside_an_article_are_none(teaser: str) -> None:
-    # Less than the teasers in all, but not so little that they are what the page is about.
+def test_teasers_next_to_an_article_are_not_members(teaser: str) -> None:
+    # The article is shorter than all teasers together, but too long for the teasers to be the topic.
     article = sentences(1, 350)
     frame = f'<div class="text">{paragraphs(article)}</div><div class="more">{{}}</div>'
     text = main_text_of(frame.format("".join([teaser.format(text) for text in MEMBERS])), "Ferry")
@@ -72,7 +72,7 @@ def test_teasers_beside_an_article_are_none(teaser: str) -> None:
     assert not any(member in text for member in MEMBERS)
 
 
-def test_a_few_members_or_one_box_of_many_paragraphs_are_left_as_before() -> None:
+def test_a_few_members_or_a_box_with_many_paragraphs_do_not_count() -> None:
     few = main_text_of(page("doxygen", [MEMBERS[0] * 3, *MEMBERS[1:5]]), "Ferry")
     assert not any(member in few for member in MEMBERS)
     box = f'<div class="box">{paragraphs(MEMBERS)}</div>'

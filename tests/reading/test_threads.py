@@ -1,4 +1,4 @@
-"""Short answers below a long first post, in the markup of forums that name no part a comment."""
+"""Short answers below a long first post, on forums whose markup doesn't call them comments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_all_posts_of_a_thread_are_read(post: str) -> None:
     assert sentences(1, 400)[-1] in text
 
 
-def test_boxes_without_a_name_beside_a_text_are_left_out() -> None:
+def test_boxes_without_a_class_next_to_a_text_are_left_out() -> None:
     boxes = f"<div>{paragraphs(ANSWERS[:2])}</div>"
     text = main_text_of(f"<div><div><h1>Topic</h1>{QUESTION}</div>{boxes}</div>", "Topic")
     assert ANSWERS[0] not in text

@@ -144,7 +144,9 @@ def test_patterns_that_have_ended_are_told(report_of: ReportOf) -> None:
         (3, "3 URL rules proved wrong and were left out: "),
     ],
 )
-def test_rules_that_proved_wrong_are_told(report_of: ReportOf, number: int, said: str) -> None:
+def test_the_report_says_how_many_rules_proved_wrong(
+    report_of: ReportOf, number: int, said: str
+) -> None:
     rule = {"kind": "query", "site": "https://e.com", "replace": "", "folders": ["/a/"]}
     lines = [
         {"t": 2, "rule": f"https://e.com: ?{name}", "withdrawn": {**rule, "find": name}}

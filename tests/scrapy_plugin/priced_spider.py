@@ -1,4 +1,4 @@
-"""A spider whose items have fields with serializers, and texts in other scripts."""
+"""Spiders whose items have serializers for their fields, and characters beyond ASCII."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -22,14 +22,14 @@ class Offer(Item):
 
 class PricedSpider(PageSpider):
     def parse(self, response: Response) -> Iterator[Any]:
-        # In another order than the fields of the class.
+        # The order is different from that of the fields in the class.
         offer = Offer(title="Größe 北海道", words={"b", "a"}, price=Decimal("12.5"))
         offer["url"] = self.shown(response.url)
         yield offer
 
 
 class UnfinishedSpider(PageSpider):
-    """Leaves it to a pipeline to make the price a number."""
+    """Yields prices that a pipeline would have to convert to numbers before they are serialized."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield Offer(url=self.shown(response.url), price="12 euros")

@@ -150,7 +150,7 @@ _MOST_ON_SECOND_DAY = {"empty months": 0.15, "soft 404s": 0.15}
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("trap", TRAPS)
 def test_a_trap_ends_on_the_second_day_too(trap: str, crawl: Crawler, tmp_path: Path) -> None:
-    """It takes a tenth of the fetches at most, and all contents are delivered, new ones as well."""
+    """The trap takes few of the fetches, and all pages are delivered, including new ones."""
     first, answer = TRAPS[trap]
     store = f"sqlite:///{tmp_path}/seen.sqlite"
     pages = stories([first])

@@ -369,10 +369,10 @@ def test_pages_that_a_killed_crawl_may_have_met_are_not_new(
     assert "unfinished" not in capsys.readouterr().err
 
 
-def test_pages_that_a_killed_crawl_had_not_asked_for_are_unknown(
+def test_pages_that_a_killed_crawl_had_not_requested_are_unknown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor has such a page moved, although its text is at another address as well."""
+    """Such a page isn't called moved either, although its text is at another address as well."""
     earlier = [*(line(name, "new", name) for name in ("met", "left", "text", "answered")), END]
     later = [
         line("met", "revisit", "met"),

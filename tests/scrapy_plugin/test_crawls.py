@@ -451,7 +451,7 @@ def test_a_crawl_may_load_some_pages_with_numbers_twice(crawl: Crawler) -> None:
 def test_pages_with_a_counter_are_unchanged_the_next_day_if_some_are_loaded_twice(
     crawl: Crawler, lasting_store: str, reloads: int, known: int
 ) -> None:
-    """As the how-to page about daily crawls says. Without reloads, each number may be news."""
+    """The how-to page on daily crawls says so. Without reloads, each number may be news."""
     settings = {
         "CRAWLDEDUP_STORE": lasting_store,
         "CRAWLDEDUP_REVISIT": "drop",

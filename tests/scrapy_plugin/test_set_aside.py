@@ -52,10 +52,10 @@ def test_dropped_items_are_set_aside_and_restored_as_they_were(
     ("encoding", "of_feed"),
     [(None, {}), ("utf-8", {}), ("ascii", {"encoding": "utf-8"}), ("utf-8", {"encoding": None})],
 )
-def test_restored_items_are_those_of_the_feed_byte_for_byte(
+def test_restored_items_are_equal_to_those_of_the_feed_byte_for_byte(
     crawl: Crawler, site: Site, tmp_path: Path, encoding: str | None, of_feed: dict[str, Any]
 ) -> None:
-    """With serializers, in the order of the fields, and in the encoding of the feed."""
+    """They have the order of fields, the serializers and the encoding of the feed."""
     path, restored = str(tmp_path / "aside.jl.gz"), tmp_path / "restored.jl"
     feed = tmp_path / "feed.jl"
     options: dict[str, Any] = {
@@ -86,17 +86,17 @@ def test_restored_items_are_those_of_the_feed_byte_for_byte(
         ({"a.jl": {"encoding": "utf-8"}, "b.jl": {"encoding": None}}, "latin-1"),
     ],
 )
-def test_the_encoding_is_that_of_the_feeds_of_json_lines(
+def test_the_encoding_is_that_of_the_json_lines_feeds(
     feeds: dict[Any, Any], encoding: str | None
 ) -> None:
     settings = Settings({"FEEDS": feeds, "FEED_EXPORT_ENCODING": "latin-1"})
     assert encoding_of_feeds(settings) == encoding
 
 
-def test_an_item_whose_serializer_fails_is_kept_as_it_is(
+def test_an_item_whose_serializer_fails_is_set_aside_unchanged(
     crawl: Crawler, site: Site, tmp_path: Path
 ) -> None:
-    """A later pipeline may make what the serializer takes."""
+    """The serializer may expect a value that a later pipeline would have converted."""
     path, restored = str(tmp_path / "aside.jl.gz"), tmp_path / "restored.jl"
     options = {
         "spider_class": "priced_spider.UnfinishedSpider",

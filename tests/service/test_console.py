@@ -111,7 +111,7 @@ def test_pages_of_one_site_are_told_apart_by_their_marks(console: Service) -> No
 def test_the_page_says_that_a_person_has_told_pages_apart(tmp_path: Path) -> None:
     file = tmp_path / "apart.jl"
     file.write_text('{"url": "https://tides.example/2"}\n')
-    # Two texts that read alike, and two that do not.
+    # First two similar texts, then two different ones.
     for second in (TIDES, LONG):
         with service_here(apart=str(file)) as console:
             urls = {"first-url": "https://a.example/1", "second-url": "https://tides.example/2"}
