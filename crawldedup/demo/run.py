@@ -25,7 +25,7 @@ from crawldedup.demo.site import DemoSite, Reply, serving, target_of
 from crawldedup.errors import CrawlDedupError
 from crawldedup.journal import find_journals
 from crawldedup.stores.contract import NO_SESSION
-from crawldedup.text import printable
+from crawldedup.text import pluralize, printable
 
 _SETTINGS: Final[dict[str, Any]] = {
     "ADDONS": '{"crawldedup.Addon": 500}',
@@ -58,7 +58,9 @@ class Score:
     `right` counts pages that were dropped for a page with the same content, and `wrong` lists pages
     that were dropped for a page with different content. `missed` are copies that were kept. `kept`
     is the number of pieces of content that were kept, and `unscored` the number of pages that may
-    be either.
+    be either. The remaining responses aren't compared with the manifest: `revisits` counts pages
+    that were loaded before, and `unlisted` counts responses that the manifest doesn't have, such as
+    errors and files.
     """
 
     right: int = 0
@@ -67,6 +69,8 @@ class Score:
     missed: list[str] = field(default_factory=list)
     not_reached: list[str] = field(default_factory=list)
     unscored: int = 0
+    revisits: int = 0
+    unlisted: int = 0
 
 
 def run(given: Namespace, output: Output) -> None:
@@ -172,9 +176,11 @@ def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
     for page in pages:
         entry = site.entry(page["url"])
         if entry is None:
-            continue
-        if page["outcome"] not in ("new", "near", "exact") or not entry.judged:
-            score.unscored += page["outcome"] != "revisit"
+            score.unlisted += 1
+        elif page["outcome"] == "revisit":
+            score.revisits += 1
+        elif page["outcome"] not in ("new", "near", "exact") or not entry.judged:
+            score.unscored += 1
         elif page.get("action") == "dropped":
             original = site.entry(page.get("original") or "")
             if original is not None and original.cluster == entry.cluster:
@@ -207,6 +213,10 @@ def score_lines(score: Score) -> Iterator[Text]:
     yield Text(
         f"not scored: {score.unscored} thin, empty, garbled and calendar pages, which may count as "
         "either"
+    )
+    yield Text(
+        f"not compared: {pluralize(score.revisits, 'repeat visit')}, and "
+        f"{pluralize(score.unlisted, 'response')} without a page, such as errors and files"
     )
     if score.not_reached:
         yield Text(f"not reached: {len(score.not_reached)} pages{_named(score.not_reached)}")

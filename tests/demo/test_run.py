@@ -42,6 +42,13 @@ def test_nothing_is_dropped_wrongly_or_missed(crawled: tuple[Path, Pages]) -> No
     assert 30 < score.unscored < 60
 
 
+def test_every_response_is_in_one_of_the_figures(crawled: tuple[Path, Pages]) -> None:
+    score = scored(crawled[1], SITE)
+    dropped, kept = score.right + len(score.wrong), score.kept + len(score.missed)
+    assert (score.revisits, score.unlisted) == (1, 2)
+    assert dropped + kept + score.unscored + score.revisits + score.unlisted == len(crawled[1])
+
+
 def test_the_readme_shows_how_it_ends(crawled: tuple[Path, Pages]) -> None:
     (output,) = (
         block for block in blocks("text", pages=[README]) if "own list of its copies" in block.code
