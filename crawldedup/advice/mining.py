@@ -90,7 +90,8 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
 def _between(one: Address, other: Address) -> Iterator[_Change]:
     """Yield the rules that turn one address into the other if they differ in one respect.
 
-    Words and lengths show which address is better.
+    A rule leads from the worse address to the better one. The better one doesn't have a word for a
+    view, such as "print", or else it's shorter.
     """
     is_alike = [part == other_part for part, other_part in zip(one, other, strict=True)]
     if is_alike == [True, True, False]:

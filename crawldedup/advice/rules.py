@@ -424,7 +424,11 @@ class Predictor(Generic[Request]):
         )
 
     def step(self, aim: Aim, request: Request, *, may_wait: bool) -> Step:
-        """Decide what happens to a request, and keep it if it's skipped."""
+        """Decide whether a request is made now, later or not at all.
+
+        Skipped requests are kept in `skipped`, because they are made after all if the rule turns
+        out to be wrong.
+        """
         target, step = aim.target, Step.MADE
         if aim.rules and not target.is_wrong and target.urls.get(aim.url) is not False:
             if target.urls and aim.rules <= target.confirmed:
@@ -460,10 +464,17 @@ class Predictor(Generic[Request]):
         return self._predicted[place] % CHECKED == 0
 
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
-        """Learn from a page that arrived.
+        """Check the rules' prediction about a page that arrived.
 
-        It is new if `original` is its own aim; otherwise, it is a copy of another page. Return the
-        skipped requests to make if it isn't a copy of its target, and the rule to stop using.
+        If the page turns out not to be a copy of its target, some requests shouldn't have been
+        skipped, and a rule may be wrong too often.
+
+        Args:
+            aim: What the request for the page fetched.
+            original: The aim of the page that it's a copy of, or `aim` itself if the page is new.
+
+        Returns:
+            The skipped requests to make after all, and the rule to stop using, if there is one.
         """
         target = aim.target
         target.is_on_its_way = False

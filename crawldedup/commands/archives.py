@@ -77,9 +77,9 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
     """Yield the records of the WARC file between two positions of a file, and errors for records
     that are lost.
 
-    Raises ConfigurationError where it is cut off, for a damage in what is not compressed, where
-    nothing says where the next record begins, for no archive, and for a compression with a
-    dictionary. Raises MissingDependencyError if a package for its compression is missing.
+    Raises ConfigurationError if the file is cut off, if a part of it that isn't compressed is
+    damaged, if the next record can't be found, if it isn't a WARC file, or if its compression uses
+    a dictionary. Raises MissingDependencyError if a package for its compression is missing.
     """
     with path.open("rb") as file:
         file.seek(start)
@@ -96,7 +96,11 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
 
 
 class _Archive(NamedTuple):
-    """A WARC file in an open file, which ends at `last`, and whether its pages are needed."""
+    """A WARC file, or the part of a WACZ file that is one.
+
+    It's read up to the byte `last` of `file`. Without `with_pages`, only the places of its records
+    are wanted, and the pages in them aren't parsed.
+    """
 
     path: Path
     file: BinaryIO

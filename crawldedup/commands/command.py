@@ -81,11 +81,13 @@ class Command:
     """One command.
 
     `options` are the names of options of `kind`, and `defaults` are defaults that differ here.
-    Options that are `inherited` have the value of the index unless they are given.
+    If an option that is `inherited` isn't given, it has the value that the existing index was built
+    with.
 
-    The function `run` of `module`, which is only imported to run it, takes a Deduplicator with the
-    options and the changes in `index`, the given arguments, and the output. If `index` is None, it
-    only takes the last two.
+    The command is the function `run` of `module`, which is only imported to run it. It takes a
+    Deduplicator, the given arguments, and the output. `index` has options of that Deduplicator that
+    the command sets itself, such as `{"key": 0}`. If `index` is None, the command doesn't need a
+    Deduplicator, and takes only the other two.
     """
 
     help: str

@@ -137,7 +137,7 @@ class _Judge:
         given: The similarity, the feeds, their fields and the options.
         output: Takes the errors of the feeds.
 
-        es:
+    Raises:
         ConfigurationError: One of the arguments is not allowed, or a feed cannot be read.
     """
 

@@ -47,7 +47,7 @@ def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
         shingles: All shingles of the text, in order.
         distinct: The number of distinct shingles.
 
-        rns:
+    Returns:
         Hashes to be mixed like those of the shingles, or None if there are too few to matter.
     """
     repeated = _occur_again(shingles)

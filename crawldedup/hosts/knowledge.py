@@ -350,14 +350,17 @@ class HostKnowledge:
 
 
 def _name_without_visit(page: Page) -> str:
-    """Return what identifies a page, no matter who loads it."""
+    """Return the URL of a page without its session ID and campaign.
+
+    A page that the user identifies in another way has its host and that identity instead.
+    """
     if page.identity is not None:
         return shortened(f"{folder_of(page.url).host} {page.identity}")
     return shortened(canonical_url(without_visit(page.url)))
 
 
 def _name_without_views(address: Address) -> str:
-    """Return what identifies a page, in any view."""
+    """Return the address of a page without its views, so that all views have the same name."""
     return shortened("&".join([address.path, *address.parameters]))
 
 

@@ -230,7 +230,7 @@ def quiet_kinds(changes: ChangingMarks) -> frozenset[str]:
 
 
 def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
-    """Return the packed marks of a content without those that are known to come and go."""
+    """Return the packed marks of a page without those that are known to come and go."""
     kinds = quiet_kinds(changes)
     page = unpacked(marks) if kinds else None
     if page is None:

@@ -4,7 +4,7 @@ from typing import Protocol, TypeVar
 
 
 class Note(Protocol):
-    """The evidence that pages have given about one thing."""
+    """The evidence that pages have given about a line, a mark or a view of a host."""
 
     @property
     def evidence(self) -> int:

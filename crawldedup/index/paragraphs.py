@@ -145,7 +145,10 @@ class _Holders:
     urls: Mapping[int, str]
 
     def pages_of(self, paragraph: Paragraph) -> Iterator[int]:
-        """For each anchor of a paragraph, yield the pages that have it and count."""
+        """For each anchor of a paragraph, yield the earlier pages that have it.
+
+        Pages that don't count as an origin, because they aren't in `urls`, are left out.
+        """
         for anchor in paragraph.anchors:
             for page in self.held[anchor] or ():
                 if page in self.urls:

@@ -71,9 +71,13 @@ class HotPrefixes:
         self._extra_bits: dict[tuple[int, int], int] = {}
 
     def extra_bits(self, pages: Sequence[Sequence[int]]) -> list[int]:
-        """Return how many bits to add to the prefixes of each page, which is given by its keys.
+        """Return how many bits to add to the prefixes that the search for each page looks up.
 
-        A page is only in a crowd if it is in one in both tables.
+        Longer prefixes match fewer records, so they're used where earlier searches found too many.
+
+        Args:
+            pages: The keys of each page. A page is only in a crowd if it's in one in both of the
+                tables.
         """
         if not self._extra_bits:
             return [0] * len(pages)

@@ -16,7 +16,7 @@ def learned(marks: bytes, copy: bytes) -> bytes:
     """Return the marks of a record after a copy was found, with the marks that it lacked.
 
     Pages of different sites learn nothing from each other, because each site writes its own
-        headlines.
+    headlines.
 
     Args:
         marks: The marks of the record.

@@ -145,7 +145,7 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
     """Return the marks of the content, and where they end.
 
     A whole crowd of siblings is unpacked for a single page, so this has to be fast. It's a single
-        pass.
+    pass.
     """
     flags, names_and_pictures, players_and_data = data[0], data[1], data[2]
     at = 3

@@ -64,8 +64,8 @@ class ShownMarks:
         pictures: The names of the content's pictures, the lead picture first.
         has_lead: Whether there is a lead picture.
         players: Videos, frames and places on maps.
-        data: Declared identifiers, chosen options and hidden fields, by name. The availability of
-            a product comes last.
+        data: Pairs of a name and a value: declared identifiers, chosen options and hidden fields.
+            The availability of a product is the last pair.
         text: The main text without names, links, and the numbers of visits and dates.
         links: The targets of the links in the content.
         is_listing: Whether the page mostly consists of links.

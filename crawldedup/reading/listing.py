@@ -85,7 +85,11 @@ def _holder_of(link: LexborNode, headings: Container[int]) -> int | None:
 
 
 def _is_own(target: str, own: str) -> bool:
-    """Return whether a link leads to the page itself. Relative links lack the outer folders."""
+    """Return whether a link leads to the page itself.
+
+    A relative link, such as `story.html` on the page `/world/story.html`, is the end of the page's
+    path.
+    """
     target, own = target.rstrip("/"), own.rstrip("/")
     return bool(target) and (target == own or own.endswith(f"/{target}"))
 

@@ -192,7 +192,7 @@ class Goal:
 
     @cached_property
     def crowd(self) -> Crowd:
-        """The rule if several pages resemble a page."""
+        """The rule that decides how similar a page has to be if several pages resemble it."""
         return crowd_rule(self.similarity, self.recall, VERIFY_BITS)
 
     @cached_property

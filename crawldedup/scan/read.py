@@ -106,9 +106,11 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
 
 
 class ScanFolder:
-    """The pages that were read, in parts, with the last `step` and the number of pages per source.
+    """The folder in which a scan saves the pages that it has read, so that it can be continued.
 
-    Anything that was damaged by a kill or a power failure is read again.
+    Each part of the folder has some pages. `step` says how far the last part got, and
+    `pages_of_sources` counts the pages of each source. Pages in parts that were damaged by a kill
+    or a power failure are read again.
     """
 
     def __init__(self, path: Path) -> None:

@@ -374,10 +374,11 @@ def _value_in(item: Any, field: str) -> Any:
 
 
 def identity_in(item: Any) -> tuple[str, str]:
-    """Return the URL or other name of an item ("" if it has none), and its identity.
+    """Return the field `url` of an item as it is, and the identity under which the index has it.
 
-    The fragment counts, because the posts of a thread may differ only in that. Items without a name
-    are always different items.
+    The field may have a URL or any other name. Its fragment counts, because the posts of a thread
+    may differ only in that. An item without one gets "" and a random identity, so it's never taken
+    for a revisit.
     """
     value = _value_in(item, "url")
     if isinstance(value, list | tuple) and len(value) == 1:

@@ -88,7 +88,7 @@ class WallGuard:
             is_one_path: Whether their URLs differ only in their queries. Anybody can link to one
                 page with many queries before any other page of its site is known.
 
-            rns:
+        Returns:
             What the crawl does now, as part of a sentence.
         """
         if site in self.closed or site in self._checks:
@@ -119,7 +119,11 @@ class WallGuard:
         self._crawler.engine.crawl(again)
 
     def _end_one(self, site: str) -> None:
-        """Note that a request ended; after the last one, close the site if its pages are gone."""
+        """Note that the request for an earlier page of a site has ended.
+
+        After the last one, the crawl requests nothing more of the site if all responses were the
+        wall.
+        """
         check = self._checks[site]
         check.waiting -= 1
         if check.waiting:
@@ -140,7 +144,7 @@ class Contents:
         self._last: dict[str, deque[Request]] = {}
 
     def add(self, request: Request, url: str) -> None:
-        """Add a page that reads like no other one."""
+        """Keep the request of a page that is unlike any other, to repeat it if a wall is suspected."""
         site = site_of(url)
         first = self._first.get(site, [])
         last = self._last.get(site, deque(maxlen=_LAST))

@@ -1,4 +1,6 @@
-"""One process of the service: the application that uvicorn calls, and the checks of requests."""
+"""One process of the service: the application that uvicorn calls. It validates requests (token,
+host, method and size) before it passes them to their endpoints.
+"""
 
 import asyncio
 import json

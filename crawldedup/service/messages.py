@@ -63,7 +63,7 @@ class SentFingerprint(SentFullFingerprint, total=False):
 
 
 class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A page by its URL, or every page with the text of a fingerprint."""
+    """Names one known page by its URL, or all known pages with the text of a fingerprint."""
 
     url: Url = ""
     identity: Annotated[

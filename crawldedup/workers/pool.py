@@ -52,7 +52,10 @@ class Breaker:
         return max(0.0, self._closed_until - time.monotonic()) if self._pause else 0.0
 
     def failed(self) -> None:
-        """Begin the pause now, because the failed try may itself have taken a long time."""
+        """Note that a try failed, and begin the pause until the next one.
+
+        It begins now rather than with the try, which may itself have taken a long time.
+        """
         self._pause = min(self._pause * 2 or FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         self._closed_until = time.monotonic() + self._pause
 

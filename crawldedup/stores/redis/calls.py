@@ -122,7 +122,7 @@ def value_of(reply: Any) -> Any:
 
 
 class Commands(NamedTuple):
-    """Commands for one server."""
+    """A batch of commands that is sent to one server in one round trip."""
 
     server: redis.Redis
     commands: list[Command]

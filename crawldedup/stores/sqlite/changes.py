@@ -116,7 +116,7 @@ class Changes:
         self._set_row(page)
 
     def put_text(self, number: int, text: bytes) -> None:
-        """Store the text that a page already has but that was not stored with it."""
+        """Store the text of a known page whose text wasn't stored so far."""
         self._texts[number] = text
 
     def renew(self, page: PageRow, place: int, query: Query) -> None:
