@@ -424,11 +424,7 @@ class Predictor(Generic[Request]):
         )
 
     def step(self, aim: Aim, request: Request, *, may_wait: bool) -> Step:
-        """Decide whether a request is made now, later or not at all.
-
-        Skipped requests are kept in `skipped`, because they are made after all if the rule turns
-        out to be wrong.
-        """
+        """Decide whether to make a request now. A skipped one is kept, in case a rule was wrong."""
         target, step = aim.target, Step.MADE
         if aim.rules and not target.is_wrong and target.urls.get(aim.url) is not False:
             if target.urls and aim.rules <= target.confirmed:
@@ -466,15 +462,9 @@ class Predictor(Generic[Request]):
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
         """Check the rules' prediction about a page that arrived.
 
-        If the page turns out not to be a copy of its target, some requests shouldn't have been
-        skipped, and a rule may be wrong too often.
-
-        Args:
-            aim: What the request for the page fetched.
-            original: The aim of the page that it's a copy of, or `aim` itself if the page is new.
-
-        Returns:
-            The skipped requests to make after all, and the rule to stop using, if there is one.
+        `aim` is what its request fetched. `original` is the aim of the page that it's a copy of, or
+        `aim` itself if it's new. Return the skipped requests to make after all, and a rule to stop
+        using because it was wrong too often.
         """
         target = aim.target
         target.is_on_its_way = False
