@@ -460,11 +460,10 @@ class Predictor(Generic[Request]):
         return self._predicted[place] % CHECKED == 0
 
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
-        """Check the rules' prediction about a page that arrived.
+        """Check the prediction about a page that arrived. If it's new, `original` is its own `aim`.
 
-        `aim` is what its request fetched. `original` is the aim of the page that it's a copy of, or
-        `aim` itself if it's new. Return the skipped requests to make after all, and a rule to stop
-        using because it was wrong too often.
+        Return the skipped requests to make after all, and a rule to stop using because it was wrong
+        too often.
         """
         target = aim.target
         target.is_on_its_way = False

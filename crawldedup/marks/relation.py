@@ -242,7 +242,7 @@ def quotes_the_other(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def _members_of(sketch: int) -> float:
-    """Estimate how many members a sketch of this parity has."""
+    """Estimate how many members a set has from its odd sketch: see `sketch_of`."""
     odd = min(sketch.bit_count(), SKETCH_BITS // 2 - 1)
     return -SKETCH_BITS / 2 * math.log(1 - 2 * odd / SKETCH_BITS)
 
