@@ -125,13 +125,13 @@ class _Parts:
             if self._is_part(part)
         }
         counts = Counter(forms.values())
-        groups: defaultdict[tuple[int, _Opening, str], list[int]] = defaultdict(list)
+        groups: defaultdict[tuple[tuple[int, _Opening], str], list[int]] = defaultdict(list)
         for part, form in forms.items():
             # Reading classes takes much longer than counting.
             if counts[form] >= _FEWEST:
                 names = self._blocks.nodes[part].attributes.get("class") or ""
                 first = names[:_READ].lower().split(None, 1)[:1]
-                groups[*form, "".join(first)].append(part)
+                groups[form, "".join(first)].append(part)
         return max(groups.values(), key=len, default=[])
 
     def _is_part(self, part: int) -> bool:
