@@ -27,7 +27,7 @@ html_css_files = ["tables.css"]
 smartquotes = False
 
 # The button of a block copies what is typed: without prompts, and without the output below them.
-copybutton_prompt_text = r"\$ |>>> "
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 # A command that goes on in the next line is copied as a whole.
 copybutton_line_continuation_character = "\\"
