@@ -15,8 +15,8 @@ author = "The crawldedup developers"
 copyright = author
 release = crawldedup.__version__
 
-# sphinx_scrapy brings autodoc, intersphinx and the roles setting, reqmeta, signal, stat and
-# command.
+# sphinx_scrapy brings autodoc, intersphinx, sphinx_copybutton and the roles setting, reqmeta,
+# signal, stat and command.
 extensions = ["sphinx_scrapy", "sphinx.ext.napoleon", "myst_parser", "generated_reference"]
 exclude_patterns = ["_build"]
 html_theme = "sphinx_rtd_theme"
@@ -25,6 +25,12 @@ html_static_path = ["_static"]
 html_css_files = ["tables.css"]
 # A quote in a setting's help is to be pasted.
 smartquotes = False
+
+# The button of a block copies what is typed: without prompts, and without the output below them.
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+# A command that goes on in the next line is copied as a whole.
+copybutton_line_continuation_character = "\\"
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -139,7 +139,7 @@ class Index:
         # A store with a misspelled name would look like an empty one, so every page would be new.
         if not self.pages and not self._session and self.store.is_persistent:
             _log.warning(
-                "crawldedup: a new index begins in %s, namespace %s",
+                "crawldedup: a new index begins in %s, namespace %s (expected the first time)",
                 shown_url(self.options.store),
                 self.options.namespace,
             )

@@ -282,7 +282,8 @@ class CrawlStats:
             f"{counts['thin']} thin{of_known}"
         ]
         if replaced := counts["replaced"]:
-            lines.append(f"  {pluralize(replaced, 'duplicate')} replaced a worse copy")
+            better = "better copy" if replaced == 1 else "better copies"
+            lines.append(f"  {replaced:,} {better} delivered as well (CRAWLDEDUP_PREFER)")
         if across := counts["duplicate/across_sites"]:
             lines.append(f"  {pluralize(across, 'duplicate')} of pages on other sites")
         if siblings := self._counts_of("siblings"):

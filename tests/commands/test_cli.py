@@ -55,7 +55,8 @@ def test_check_remembers_across_calls(pages: Run, caplog: pytest.LogCaptureFixtu
     said = pages("check pages --json")
     assert [verdict["kind"] for verdict in said.values] == ["new", "near_duplicate", "new"]
     assert caplog.messages == [
-        "crawldedup: a new index begins in sqlite:///crawldedup.sqlite, namespace default"
+        "crawldedup: a new index begins in sqlite:///crawldedup.sqlite, namespace default "
+        "(expected the first time)"
     ]
     said = pages("check pages/a.html --json")
     assert (said.values[0]["kind"], len(caplog.messages), said.err) == ("revisit", 1, "")

@@ -95,6 +95,18 @@ def test_siblings_are_counted_by_the_mark_that_tells() -> None:
     assert "3 new pages kept apart from a sibling: name 1, picture 2" in stats.summary()
 
 
+@pytest.mark.parametrize(("number", "noun"), [(1, "better copy"), (2, "better copies")])
+def test_the_summary_says_that_better_copies_were_delivered(number: int, noun: str) -> None:
+    stats = Counting()
+    for place in range(number):
+        stats.check(Verdict(Kind.EXACT_DUPLICATE, f"u{place}", "v?print", replaces=True))
+    line = f"  {number} {noun} delivered as well (CRAWLDEDUP_PREFER)"
+    assert line in stats.summary().splitlines()
+    stats = Counting()
+    stats.check(near("u", 1), DROPPED)
+    assert "better" not in stats.summary()
+
+
 def test_items_are_counted_apart_and_called_items() -> None:
     stats = Counting("item")
     stats.check(NEW)
