@@ -25,7 +25,12 @@ from collections.abc import Set
 from typing import Final
 
 from crawldedup.reading.before import Before
-from crawldedup.reading.block_names import Label, classes_of, say_what_it_is
+from crawldedup.reading.block_names import (
+    Label,
+    classes_of,
+    is_called_article,
+    say_what_it_is,
+)
 from crawldedup.reading.blocks import (
     BOILERPLATE,
     HEADINGS,
@@ -73,6 +78,7 @@ _BELIEVED_IF_HIDDEN: Final = 0.8
 _MOST_OUTSIDE: Final = 2
 _CAPTIONS: Final = 0.3  # share of the page's prose up to which captions don't belong to the text
 _NOISE: Final = frozenset([Label.NOISE, Label.BOTH, Label.COMMENTS])
+_SPOKEN: Final = frozenset([Label.COMMENTS, Label.REPLY])
 # Up to this many bytes, a footer is noise even if it has all the prose of a page of tables.
 _FOOTER: Final = 500
 
@@ -98,6 +104,8 @@ _MOST_LISTED_BESIDE_LITTLE: Final = 0.35
 # Share of the prose that may be left behind. With less, articles keep teasers; with more, manuals
 # lose sections.
 _MAY_BE_LEFT: Final = 0.25
+# Times its size that an article may leave out, except for links.
+_MOST_LEFT_OUT: Final = 3
 # Share of the article's prose. A block under its headline may be this large, but a box next to it
 # isn't.
 _LARGE: Final = 0.5
@@ -171,6 +179,7 @@ class _Lines:
         self.blocks, self._holders = blocks, holders
         self.sizes: list[int] = []
         self.is_prose: list[bool] = []
+        self.is_link: list[bool] = []
         prose, links, characters = ([0] * len(blocks.ends) for _ in range(3))
         for text, linked, block in blocks.lines:
             length = len(text)
@@ -181,6 +190,7 @@ class _Lines:
             )
             self.sizes.append(size)
             self.is_prose.append(is_prose)
+            self.is_link.append(linked > _LINK * length)
             if is_prose:
                 prose[block] += size
             links[block] += linked
@@ -362,11 +372,31 @@ class _Descent:
             article = blocks.parents[article]
         span, beside = range(article, blocks.ends[article]), self._beside_headline(article)
         lines = []
+        left_out = size = 0
         for line in self._kept:
             block = blocks.lines[line][2]
             if block in span or (block in beside and block != self._headline):
                 lines.append(line)
-        return lines
+                size += self._read.sizes[line]
+            elif not self._read.is_link[line]:
+                left_out += self._read.sizes[line]
+        if left_out > _MOST_LEFT_OUT * size:
+            return self._kept
+        is_doubtful = self._headline not in span and self._is_called_noise(article)
+        return self._kept if is_doubtful else lines
+
+    def _is_called_noise(self, article: int) -> bool:
+        """Return whether a block is only read because a name of noise didn't count.
+
+        Such a block may be a long footer or cookie banner, so it doesn't represent the page.
+        """
+        blocks = self._blocks
+        return any(
+            blocks.nodes[block].mem_id in blocks.content
+            and blocks.names[block] not in _SPOKEN
+            and not is_called_article(blocks.nodes[block])
+            for block in blocks.way_to(article)
+        )
 
     def _leaves_members(self, article: int, inner: int) -> bool:
         """Return whether descending to `inner` would lose members with more prose than it has."""
