@@ -7,6 +7,8 @@ the page itself often follows its prose without a heading.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
 from crawldedup.reading.blocks import Blocks
@@ -47,12 +49,14 @@ class Before:
 
     def __init__(self, blocks: Blocks, kept: Sequence[int], is_prose: Sequence[bool]) -> None:
         self._blocks, self._kept, self._is_prose = blocks, kept, is_prose
-        # Lines are in the order of their blocks, except for text after an inner block.
-        self._starts: list[int] = []
-        last = 0
-        for line in kept:
-            last = max(last, blocks.lines[line][2])
-            self._starts.append(last)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The last block that has begun at each kept line.
+
+        Lines are in the order of their blocks except for text after an inner block.
+        """
+        return list(accumulate([self._blocks.lines[line][2] for line in self._kept], max))
 
     def _lines_before(self, block: int) -> Iterator[tuple[str, int]]:
         """Yield the lines right before a block and the block of each, closest first.

@@ -174,7 +174,7 @@ class Blocks:
 def totals(own: list[int], ends: list[int]) -> list[int]:
     """Return the sum of the values of each block and all blocks inside of it."""
     before = [0, *accumulate(own)]
-    return [before[end] - before[block] for block, end in enumerate(ends)]
+    return [before[end] - start for start, end in zip(before, ends, strict=False)]
 
 
 def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main") -> set[int]:

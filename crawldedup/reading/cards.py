@@ -7,13 +7,13 @@ headline (if there is one), has many long parts, and is not small compared with 
 """
 
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
 from crawldedup.reading.before import Before
-from crawldedup.reading.blocks import Blocks, totals
-from crawldedup.reading.headline import is_title
+from crawldedup.reading.blocks import Blocks
+from crawldedup.reading.openings import Names
 
 _FEWEST: Final = 8  # cards
 _LEAST_SIZE: Final = 20  # bytes of a card; the parts of a menu have fewer
@@ -36,26 +36,9 @@ class Sizes(NamedTuple):
     own_prose: Sequence[int]  #: The lines of prose directly in the block.
 
 
-class _Counted:
-    """Numbers for each block: its sizes, its names, and the bytes of prose before it.
-
-    A name is a line with a link or a heading, because it names a page or a thing.
-    """
-
-    def __init__(self, blocks: Blocks, kept: Sequence[int], sizes: Sizes) -> None:
-        names = [0] * len(blocks.ends)
-        for line in kept:
-            _, linked, block = blocks.lines[line]
-            names[block] += bool(linked) or is_title(blocks, block)
-        self.names = totals(names, blocks.ends)
-        self.every = sizes.every
-        self.prose = sizes.prose
-        self.prose_before = [0, *accumulate(sizes.own_prose)]
-
-
 def cards_of(
     blocks: Blocks,
-    kept: Sequence[int],
+    names: Names,
     sizes: Sizes,
     *,
     around: range,
@@ -66,50 +49,54 @@ def cards_of(
 
     Args:
         blocks: The blocks of the page.
-        kept: The lines of the page that aren't noise.
-        sizes: The sizes of these lines in each block.
+        names: The lines that name a page or a thing, of those that aren't noise.
+        sizes: The sizes of the lines in each block that aren't noise.
         around: The blocks after the headline that belong to it.
         has_headline: Whether there is a headline.
         before: The lines before each part of the page.
     """
-    counted = _Counted(blocks, kept, sizes)
-    least = _LEAST_IF_PLAIN * counted.prose[0]
+    least = max(_FEWEST * _LEAST_SIZE, _LEAST_IF_PLAIN * sizes.prose[0])
+    prose_before: list[int] = []
     cards: set[int] = set()
     end = 0
-    for holder in range(len(blocks.ends)):
-        if holder < end or counted.names[holder] < _FEWEST or counted.every[holder] < least:
+    for holder in sorted(names.parts):
+        if holder < end or len(names.parts[holder]) < _FEWEST or sizes.every[holder] < least:
             continue
-        parts = _alike(blocks, holder, counted, around)
-        if _are_content(parts, counted, has_headline=has_headline) and not before.is_of_others(
-            parts[0]
-        ):
+        parts = [part for part in names.parts[holder] if part in around]
+        # Reading classes takes much longer than counting.
+        if len(parts) < _FEWEST or _sum(sizes.every, parts) < least:
+            continue
+        parts = _alike(blocks, parts, sizes)
+        prose_before = prose_before or [0, *accumulate(sizes.own_prose)]
+        above = prose_before[parts[0]]
+        is_content = _are_content(parts, sizes, above, has_headline=has_headline)
+        if is_content and not before.is_of_others(parts[0]):
             end = blocks.ends[holder]
             for part in parts:
                 cards.update(range(part, blocks.ends[part]))
     return frozenset(cards)
 
 
-def _alike(blocks: Blocks, holder: int, counted: _Counted, around: Container[int]) -> Sequence[int]:
-    """Return the largest group of parts of a block with the same tag and the same first class."""
+def _alike(blocks: Blocks, parts: Sequence[int], sizes: Sizes) -> list[int]:
+    """Return the largest group of parts with the same tag and the same first class."""
     groups: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
-    for part in blocks.children(holder):
-        if part in around and counted.names[part]:
-            names = (blocks.nodes[part].attributes.get("class") or "")[:_READ].lower().split()
-            groups[blocks.kinds[part], names[0] if names else ""].append(part)
-    return max(groups.values(), key=lambda parts: _sum(counted.every, parts), default=[])
+    for part in parts:
+        names = (blocks.nodes[part].attributes.get("class") or "")[:_READ].lower().split()
+        groups[blocks.kinds[part], names[0] if names else ""].append(part)
+    return max(groups.values(), key=lambda group: _sum(sizes.every, group))
 
 
-def _are_content(parts: Sequence[int], counted: _Counted, *, has_headline: bool) -> bool:
-    size = _sum(counted.every, parts)
+def _are_content(parts: Sequence[int], sizes: Sizes, above: int, *, has_headline: bool) -> bool:
+    """Return whether parts are content if they have so many bytes of prose above them."""
+    size = _sum(sizes.every, parts)
     if len(parts) < _FEWEST or size < _LEAST_SIZE * len(parts):
         return False
-    own_prose, prose = _sum(counted.prose, parts), counted.prose[0]
+    own_prose, prose = _sum(sizes.prose, parts), sizes.prose[0]
     if own_prose > _MOST_PROSE * size:
         return False
-    before = counted.prose_before[parts[0]]
     if not has_headline:
         least = _LEAST_ALONE
-    elif len(parts) >= _MANY or before <= _MOST_BEFORE * prose:
+    elif len(parts) >= _MANY or above <= _MOST_BEFORE * prose:
         least = _LEAST_IF_PLAIN
     else:
         least = _LEAST

@@ -8,7 +8,7 @@ only content.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from html import escape, unescape
@@ -20,9 +20,9 @@ from selectolax.lexbor import LexborNode
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.reading import shell_words
-from crawldedup.reading.blocks import kinds_of, tags
+from crawldedup.reading.blocks import kind_of, kinds_of, tags
 from crawldedup.reading.html import HtmlPage, bounded
-from crawldedup.reading.templates import templates_of
+from crawldedup.reading.templates import Template, templates_of
 
 _MOST_LEVELS: Final = 4
 """How deep last resorts may be nested, such as a picture inside of an object inside of another."""
@@ -45,7 +45,8 @@ _MOST_BESIDE: Final = 60
 _WITHIN: Final = tags("audio canvas map object video")
 _IN_TREE: Final = kinds_of(_WITHIN)
 _RAW: Final = tags("noembed noframes noscript")
-_SELECTOR: Final = ", ".join(sorted(_WITHIN | _RAW | {"iframe", "textarea"}))
+_SELECTOR: Final = ", ".join(sorted(_WITHIN | _RAW | {"iframe", "template", "textarea"}))
+_TEMPLATE: Final = kind_of("template")
 
 _UNABLE: Final = re.compile(
     r"\b(?:html\s?5|flash|plug-?ins?|frames?|iframes?|canvas|video|audio|svg|object)\b", re.I
@@ -55,6 +56,7 @@ _INNER_PROGRAM: Final = re.compile(
 )
 _INLINE_TAG: Final = re.compile(r"</?(?:a|b|i|em|strong|span|code|abbr)(?:\s[^<>]*)?>", re.I)
 _TAG: Final = re.compile(r"<[^<>]*>")
+_PICTURE: Final = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,16 @@ class _Markup(NamedTuple):
     tag: str
 
 
+class _Found(NamedTuple):
+    """Where the last resorts of a page are: in elements, some of which may be inside of others, and
+    in templates.
+    """
+
+    elements: Sequence[LexborNode]
+    may_be_nested: bool
+    templates: Sequence[Template]
+
+
 def last_resorts(page: HtmlPage) -> LastResorts | None:
     """Return the last resorts of a page, or None if it has none.
 
@@ -93,7 +105,7 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
     pages: list[HtmlPage] = []
     excuses: dict[str, None] = {}
     beside: dict[str, None] = {}
-    inner = page
+    found = inner = _found(page)
     budget = _Budget()
     for _ in range(_MOST_LEVELS):
         content: list[str] = []
@@ -106,11 +118,11 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
                 content.append(f"<div>{markup.html}</div>")
         if not content:
             break
-        inner = HtmlPage(bounded("\n".join(content)))
-        pages.append(inner)
+        pages.append(HtmlPage(bounded("\n".join(content))))
+        inner = _found(pages[-1])
     else:
         budget.is_spent = budget.is_spent or any(True for _ in _markups(inner))
-    templates = _templates(page, budget)
+    templates = _templates(found, budget)
     if not pages and not excuses and templates is None and not budget.is_spent:
         return None
     return LastResorts(tuple(pages), templates, tuple(excuses), tuple(beside), budget.is_spent)
@@ -119,20 +131,27 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
 def may_outweigh(page: HtmlPage, letters: int) -> bool:
     """Return whether the last resorts of a page have at least `letters` letters, including tags.
 
-    This is much cheaper than reading them, which is worth it on few pages.
+    This is much cheaper than reading them, which is worth it on few pages. Pictures don't count,
+    because many pages repeat each of their pictures in a <noscript>.
     """
-    found = 0
-    for markup in islice(_markups(page), _MOST_MARKUPS):
-        found += len(markup.html)
-        if found >= letters:
-            return True
-    return sum([len(markup.html) for markup in _hidden_templates(page)]) >= letters
+    found = _found(page)
+    return _have_letters(islice(_markups(found), _MOST_MARKUPS), letters) or _have_letters(
+        _hidden_templates(found), letters
+    )
+
+
+def _have_letters(markups: Iterable[_Markup], letters: int) -> bool:
+    texts = [markup.html for markup in markups]
+    if sum(map(len, texts)) < letters:
+        return False
+    return sum([len(_PICTURE.sub("", text)) for text in texts]) >= letters
 
 
 def lines_of_last_resorts(page: HtmlPage) -> Iterator[tuple[str, str]]:
     """Yield the lines of the last resorts of a page, each after the tag of its element."""
     budget = _Budget()
-    markups = chain(_markups(page), _hidden_templates(page))
+    found = _found(page)
+    markups = chain(_markups(found), _hidden_templates(found))
     for markup in takewhile(budget.allows, markups):
         # If it would cost too much to read, it isn't compared either.
         with suppress(PageError):
@@ -140,16 +159,24 @@ def lines_of_last_resorts(page: HtmlPage) -> Iterator[tuple[str, str]]:
             yield from [(markup.tag, text) for text, _, _ in document.blocks.lines]
 
 
-def _templates(page: HtmlPage, budget: "_Budget") -> HtmlPage | None:
+def _found(page: HtmlPage) -> _Found:
+    elements = page.tree.css(_SELECTOR)
+    kinds = {element.tag_id for element in elements}
+    # Few pages have templates, and searching the markup for them takes as long as all the rest.
+    templates = list(templates_of(page.html)) if _TEMPLATE in kinds else []
+    return _Found(elements, not kinds.isdisjoint(_IN_TREE), templates)
+
+
+def _templates(found: _Found, budget: "_Budget") -> HtmlPage | None:
     """Return a document of the templates that scripts may fill in, or None if there are none."""
     content = [
-        f"<div>{markup.html}</div>" for markup in takewhile(budget.allows, _hidden_templates(page))
+        f"<div>{markup.html}</div>" for markup in takewhile(budget.allows, _hidden_templates(found))
     ]
     return HtmlPage(bounded("\n".join(content))) if content else None
 
 
-def _hidden_templates(page: HtmlPage) -> Iterator[_Markup]:
-    for template in templates_of(page.html):
+def _hidden_templates(found: _Found) -> Iterator[_Markup]:
+    for template in found.templates:
         if not template.is_shown:
             yield _Markup(template.html, may_excuse=False, tag="template")
 
@@ -172,15 +199,16 @@ class _Budget:
         return not self.is_spent
 
 
-def _markups(page: HtmlPage) -> Iterator[_Markup]:
+def _markups(found: _Found) -> Iterator[_Markup]:
     """Yield each last resort that has content and isn't nested in another one."""
-    for template in templates_of(page.html):
+    for template in found.templates:
         if template.is_shown:
             yield _Markup(template.html, may_excuse=False, tag="template")
     known: dict[int, bool] = {}
-    for node in page.tree.css(_SELECTOR):
+    for node in found.elements:
         # Nested ones are read with the outer one.
-        if not _is_within(node, known):
+        is_nested = found.may_be_nested and _is_within(node, known)
+        if not is_nested and node.tag_id != _TEMPLATE:
             yield from _markups_in(node)
 
 

@@ -8,15 +8,16 @@ content. It has a heading of its own, or the headline and the text are inside of
 doesn't contain the list.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from crawldedup.reading.before import Before
 from crawldedup.reading.block_names import Label
-from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, totals
+from crawldedup.reading.blocks import Blocks, kind_of, kinds_of
 from crawldedup.reading.cards import Sizes
-from crawldedup.reading.headline import is_title
+from crawldedup.reading.openings import Names
 
 _ARTICLE: Final = kind_of("article")
 _FRAME: Final = kinds_of(["aside", "footer", "header", "nav"])
@@ -27,7 +28,6 @@ _LEAST_SHARE: Final = 0.05  # size of all entries, as a share of the page's pros
 # A list that is this many times as large as the rest of the prose doesn't have to be inside of the
 # <article>, nor on a page with a headline.
 _SEVERAL_TIMES: Final = 2
-_LINK: Final = 0.5  # share of links at which a line counts as a link
 _READ: Final = 300  # characters of a class attribute
 
 _BESIDE: Final = frozenset([Label.NOISE, Label.SIDEBAR, Label.BOTH, Label.COMMENTS, Label.HIDDEN])
@@ -42,7 +42,7 @@ class Letters(NamedTuple):
 
 def listed_below(
     blocks: Blocks,
-    kept: Sequence[int],
+    names: Names,
     sizes: Sizes,
     letters: Letters,
     before: Before,
@@ -53,27 +53,28 @@ def listed_below(
 
     Args:
         blocks: The blocks of the page.
-        kept: The numbers of the lines that aren't noise.
-        sizes: The sizes of these lines in each block.
+        names: The lines that name something, of those that aren't noise.
+        sizes: The sizes of the lines in each block that aren't noise.
         letters: The number of letters in each block.
         before: The lines before each part of the page.
         headline: The block of the page's headline, or -1 if there is none.
     """
-    parts = _Parts(blocks, kept, letters, headline)
-    surroundings: _Surroundings | None = None
+    parts = _Parts(blocks, names, letters)
+    surroundings = _Surroundings(blocks, headline)
     least = max(_FEWEST * _LEAST_SIZE, _LEAST_SHARE * sizes.prose[0])
     listed: set[int] = set()
     end = 0
-    for holder in range(len(blocks.ends)):
-        is_small = parts.names[holder] < _FEWEST or sizes.every[holder] < least
-        if holder < end or is_small:
+    for holder in sorted(names.parts):
+        is_small = len(names.parts[holder]) < _FEWEST or sizes.every[holder] < least
+        if holder < end or is_small or surroundings.is_beside(holder):
             continue
-        alike = parts.alike(holder)
+        below = [part for part in names.parts[holder] if part > headline]
+        # Most blocks stop here, before anything is looked up for their parts.
+        if len(below) < _FEWEST or sum([sizes.every[part] for part in below]) < least:
+            continue
+        alike = parts.alike(below)
         size = sum([sizes.every[part] for part in alike])
         if len(alike) < _FEWEST or size < max(least, _LEAST_SIZE * len(alike)):
-            continue
-        surroundings = surroundings or _Surroundings(blocks, headline)
-        if surroundings.is_beside[holder]:
             continue
         rest = sizes.prose[0] - sum([sizes.prose[part] for part in alike])
         is_most = size >= _SEVERAL_TIMES * rest
@@ -94,40 +95,43 @@ class _Opening(NamedTuple):
 
 
 class _Parts:
-    """The parts of a page that may be entries of a listing.
+    """The parts of a page that may be entries of a listing."""
 
-    `names` is the number of lines in each block that name something, as a link or a heading does.
-    """
+    def __init__(self, blocks: Blocks, names: Names, letters: Letters) -> None:
+        self._blocks, self._names, self._letters = blocks, names, letters
 
-    def __init__(
-        self, blocks: Blocks, kept: Sequence[int], letters: Letters, headline: int
-    ) -> None:
-        self._blocks, self._letters, self._headline = blocks, letters, headline
-        names = [0] * len(blocks.ends)
-        self._openings: dict[int, _Opening] = {}
-        for line in kept:
-            text, linked, block = blocks.lines[line]
-            is_linked = linked > _LINK * len(text)
-            is_heading = is_title(blocks, block)
-            if is_linked or is_heading:
-                names[block] += 1
-                opening = _Opening(blocks.kinds[block] if is_heading else 0, is_linked)
-                while block >= 0 and block not in self._openings:
-                    self._openings[block] = opening
-                    block = blocks.parents[block]
-        self.names = totals(names, blocks.ends)
+    @cached_property
+    def _openings(self) -> dict[int, _Opening]:
+        """What each block opens with, if that is a heading or a link."""
+        kinds, parents = self._blocks.kinds, self._blocks.parents
+        found: dict[int, _Opening] = {}
+        for block, is_linked, is_heading in self._names.lines:
+            if block in found or not (is_linked or is_heading):
+                continue
+            opening = _Opening(kinds[block] if is_heading else 0, is_linked)
+            while block >= 0 and block not in found:
+                found[block] = opening
+                block = parents[block]
+        return found
 
-    def alike(self, holder: int) -> Sequence[int]:
-        """Return the largest group of similar parts in a block, among those below the headline.
+    def alike(self, parts: Sequence[int]) -> Sequence[int]:
+        """Return the largest group of similar parts, or nothing if all groups are too small.
 
         Similar parts have the same tag and the same first class, and begin in the same way.
         """
-        groups: defaultdict[tuple[int, str, _Opening], list[int]] = defaultdict(list)
-        for part in self._blocks.children(holder):
-            if part > self._headline and self.names[part] and self._is_part(part):
+        forms = {
+            part: (self._blocks.kinds[part], self._openings[part])
+            for part in parts
+            if self._is_part(part)
+        }
+        counts = Counter(forms.values())
+        groups: defaultdict[tuple[tuple[int, _Opening], str], list[int]] = defaultdict(list)
+        for part, form in forms.items():
+            # Reading classes takes much longer than counting.
+            if counts[form] >= _FEWEST:
                 names = self._blocks.nodes[part].attributes.get("class") or ""
                 first = names[:_READ].lower().split(None, 1)[:1]
-                groups[self._blocks.kinds[part], "".join(first), self._openings[part]].append(part)
+                groups[form, "".join(first)].append(part)
         return max(groups.values(), key=len, default=[])
 
     def _is_part(self, part: int) -> bool:
@@ -135,7 +139,8 @@ class _Parts:
 
         If a heading has links below it, the part is a box next to the text.
         """
-        return self._openings[part].is_linked or not self._letters.linked[part]
+        opening = self._openings.get(part)
+        return opening is not None and (opening.is_linked or not self._letters.linked[part])
 
     def are_links(self, parts: Sequence[int]) -> bool:
         """Return whether parts consist of nothing but links that aren't headings."""
@@ -145,34 +150,49 @@ class _Parts:
         return linked >= _ALL_LINK * sum([self._letters.every[part] for part in parts])
 
 
-class _Surroundings:
-    """Tells whether blocks of a page belong to its text.
-
-    `is_beside` says for each block whether it is inside of an element whose tag or name puts it
-    next to the text, such as a sidebar. Elements around the headline don't count.
+class _Place(NamedTuple):
+    """The smallest block around a block that contains the headline, too, and whether an element
+    around it has a tag or a name that puts it next to the text, such as a sidebar.
     """
 
+    common: int
+    is_beside: bool
+
+
+class _Surroundings:
+    """Tells whether blocks of a page belong to its text."""
+
     def __init__(self, blocks: Blocks, headline: int) -> None:
-        self._has_headline = headline >= 0
-        around = set(blocks.way_to(headline)) | {0}
+        self._blocks, self._has_headline = blocks, headline >= 0
+        self._places = {0: _Place(0, is_beside=False)}
         self._around_article: set[int] = set()
         is_around_article = False
         for block in blocks.way_to(headline):
+            self._places[block] = _Place(block, is_beside=False)
             if is_around_article:
                 self._around_article.add(block)
             is_around_article = is_around_article or blocks.kinds[block] == _ARTICLE
-        # For each block, the smallest block around it that also contains the headline.
-        self._common: list[int] = []
-        self.is_beside: list[bool] = []
-        for block, parent in enumerate(blocks.parents):
-            if block in around:
-                self._common.append(block)
-                self.is_beside.append(False)
-                continue
-            self._common.append(self._common[parent])
-            is_named = blocks.names[block] in _BESIDE or blocks.kinds[block] in _FRAME
-            self.is_beside.append(is_named or self.is_beside[parent])
+
+    def is_beside(self, holder: int) -> bool:
+        """Return whether an element around a block has a tag or a name that puts it next to the
+        text. Elements around the headline don't count.
+        """
+        return self._place_of(holder).is_beside
 
     def are_of_headline(self, holder: int) -> bool:
         """Return whether there is a headline, and no <article> contains it without this block."""
-        return self._has_headline and self._common[holder] not in self._around_article
+        return self._has_headline and self._place_of(holder).common not in self._around_article
+
+    def _place_of(self, block: int) -> _Place:
+        """Return the place of a block, and remember it with those of the blocks around it."""
+        names, kinds = self._blocks.names, self._blocks.kinds
+        way: list[int] = []
+        while block not in self._places:
+            way.append(block)
+            block = self._blocks.parents[block]
+        place = self._places[block]
+        for inner in reversed(way):
+            is_beside = place.is_beside or names[inner] in _BESIDE or kinds[inner] in _FRAME
+            place = _Place(place.common, is_beside)
+            self._places[inner] = place
+        return place

@@ -46,7 +46,7 @@ from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.listed_below import Letters, listed_below
 from crawldedup.reading.members import Member, are_left, members_of
-from crawldedup.reading.openings import openings_of
+from crawldedup.reading.openings import names_of, openings_of
 
 _ARTICLE, _CAPTION = map(kind_of, ("article", "figcaption"))
 _MAIN, _PRE, _TABLE = map(kind_of, ("main", "pre", "table"))
@@ -331,12 +331,13 @@ class _Descent:
         self._every = totals(every, blocks.ends)
         code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
         self._code = totals(code, blocks.ends)
-        self._openings = openings_of(blocks, kept)
+        names = names_of(blocks, kept)
+        self._openings = openings_of(blocks, names)
         before = Before(blocks, kept, read.is_prose)
         kept_sizes = Sizes(self._every, self._prose, prose)
         cards = cards_of(
             blocks,
-            kept,
+            names,
             kept_sizes,
             around=range(headline + 1, blocks.ends[near]),
             has_headline=headline >= 0,
@@ -344,7 +345,7 @@ class _Descent:
         )
         letters = Letters(read.characters, read.links)
         self.cards = cards | listed_below(
-            blocks, kept, kept_sizes, letters, before, headline=headline
+            blocks, names, kept_sizes, letters, before, headline=headline
         )
         self._holds_cards: set[int] = set()
         for card in self.cards:
@@ -354,6 +355,7 @@ class _Descent:
                 self._holds_cards.add(holder)
         self.is_listing = False
         self._members: list[Member] | None = None
+        self._classes: dict[int, frozenset[str]] = {}
 
     def article(self) -> list[int]:
         """Return the numbers of the article's lines or, without one, of all lines except noise."""
@@ -503,7 +505,9 @@ class _Descent:
         return first == self._classes_of(other) and say_what_it_is(first)
 
     def _classes_of(self, block: int) -> frozenset[str]:
-        return classes_of(self._blocks.nodes[block])
+        if block not in self._classes:
+            self._classes[block] = classes_of(self._blocks.nodes[block])
+        return self._classes[block]
 
     def _beside_headline(self, article: int) -> range:
         """Return the blocks next to the headline but outside of `article`, if they have content.

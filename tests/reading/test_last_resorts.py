@@ -12,6 +12,8 @@ from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.extract import LITTLE_WORDS, PageText, extract_page, get_extractor
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.last_resorts import may_outweigh
 from crawldedup.reading.reader import PageReader
 
 STORY = " ".join(
@@ -239,3 +241,11 @@ def test_a_last_resort_that_is_left_out_is_among_the_omissions(tag: str) -> None
     page = Page("https://site.example/", html=html)
     told = [each.reason for each in reader.omissions(page, reader.content(page))]
     assert f"in <{tag}>" not in told
+
+
+def test_pictures_for_browsers_without_scripts_are_not_worth_reading() -> None:
+    pictures = '<noscript><img src="/pictures/harbor.jpg" alt="The harbor"></noscript>' * 50
+    page = HtmlPage(f"<body><p>The harbor was built of oak.</p>{pictures}")
+    assert not may_outweigh(page, 300)
+    words = "<noscript><p>" + "The harbor was built of oak. " * 50 + "</p></noscript>"
+    assert may_outweigh(HtmlPage(f"<body>{pictures}{words}"), 300)
