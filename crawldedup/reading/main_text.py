@@ -1,11 +1,8 @@
 """Find the main text of a page by its blocks.
 
-A line is prose if it isn't a link, and is long and has punctuation, or is very long. The text is
-found in three steps:
+The text is found in three steps:
 
-1. Remove noise: navigation, footers, hidden elements, and elements with names such as share,
-   related or comments. A name doesn't count if the page would lose too much of its prose, or its
-   headline.
+1. Remove noise (`page_lines`).
 2. Descend from the body to the block of the article. Each step goes to the inner block that has
    most of the weight of the prose, as long as little is left behind that belongs to the article:
    paragraphs, lists, tables, code, blocks of the same kind and class that aren't teasers, sections
@@ -17,71 +14,40 @@ found in three steps:
    the page's title repeats, or else the only <h1>. Text next to the headline belongs to the article
    even if it is far from the prose, because a template can have more prose than the page.
 3. Take all lines of that block or, if the page has little prose, all lines that the first step
-   leaves. Lists of links are left out unless they are more than the rest, as in a listing.
+   leaves. Lists of links are left out unless they are more than the rest, as in a listing. All
+   lines are also taken if the block isn't below the headline and would leave out several times as
+   much text, or if it is only read because it was too long for its name, like a long footer.
 """
 
-import re
 from collections.abc import Set
 from typing import Final
 
 from crawldedup.reading.before import Before
-from crawldedup.reading.block_names import Label, classes_of, say_what_it_is
-from crawldedup.reading.blocks import (
-    BOILERPLATE,
-    HEADINGS,
-    HOLD_CONTENT,
-    Blocks,
-    kind_of,
-    kinds_of,
-    tags,
-    totals,
+from crawldedup.reading.block_names import (
+    Label,
+    classes_of,
+    is_called_article,
+    say_what_it_is,
 )
+from crawldedup.reading.blocks import kind_of, kinds_of, tags, totals
 from crawldedup.reading.cards import Sizes, cards_of
 from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.listed_below import Letters, listed_below
 from crawldedup.reading.members import Member, are_left, members_of
 from crawldedup.reading.openings import names_of, openings_of
+from crawldedup.reading.page_lines import LINK, PageLines
 
-_ARTICLE, _CAPTION = map(kind_of, ("article", "figcaption"))
-_MAIN, _PRE, _TABLE = map(kind_of, ("main", "pre", "table"))
-_CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
+_ARTICLE, _PRE = (kind_of(tag) for tag in ("article", "pre"))
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
 _PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
 _SINGLE: Final = kinds_of(["li", "p"])
 _NEVER_ALONE: Final = _SINGLE | {_PRE}
 
-# Bytes of prose in UTF-8, because scripts with many characters need few of them. Some scripts, such
-# as Thai, have no punctuation.
-_LONG: Final = 60
-_LONG_WITHOUT_PUNCTUATION: Final = 180
-_PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥።៕၊။።፡፣·]")
+_TEASER: Final = 0.3  # least share of links in a block of teasers
+_SPOKEN: Final = frozenset([Label.COMMENTS, Label.REPLY])
 
-# The least share of links in a line that is a link, in a list of links, in a sidebar of links, and
-# in a block of teasers.
-_LINK: Final = 0.5
-_LIST_OF_LINKS: Final = 0.6
-_SIDEBAR_LINKS: Final = 0.3
-_TEASER: Final = 0.3
-
-# A name of noise counts up to these shares of the page's prose: in any case, if nothing speaks
-# against it, and for hidden elements.
-_BELIEVED: Final = 0.1
-_BELIEVED_ELSE: Final = 0.65
-_BELIEVED_IF_HIDDEN: Final = 0.8
-# How many times as much prose may be outside of <main> as there is text in it.
-_MOST_OUTSIDE: Final = 2
-_CAPTIONS: Final = 0.3  # share of the page's prose up to which captions don't belong to the text
-_NOISE: Final = frozenset([Label.NOISE, Label.BOTH, Label.COMMENTS])
-# Up to this many bytes, a footer is noise even if it has all the prose of a page of tables.
-_FOOTER: Final = 500
-
-# Weights of prose, doubled: anywhere, in <article> or <main>, in an element that is named as an
-# article and has less other text, and next to a headline.
-_PLAIN_WEIGHT: Final = 2
-_IN_ARTICLE: Final = 3
-_NAMED_ARTICLE: Final = 8
-_BESIDE_HEADLINE: Final = 3
+_BESIDE_HEADLINE: Final = 3  # times the weight of prose next to a headline
 _TOGETHER: Final = 1000  # bytes of prose in one place that have half of the full weight
 _PARTS: Final = 64  # weights are counted in this fraction of a byte, so all sums are exact
 
@@ -98,6 +64,8 @@ _MOST_LISTED_BESIDE_LITTLE: Final = 0.35
 # Share of the prose that may be left behind. With less, articles keep teasers; with more, manuals
 # lose sections.
 _MAY_BE_LEFT: Final = 0.25
+# Times its size that an article may leave out, except for links.
+_MOST_LEFT_OUT: Final = 3
 # Share of the article's prose. A block under its headline may be this large, but a box next to it
 # isn't.
 _LARGE: Final = 0.5
@@ -116,7 +84,7 @@ def main_text(page: HtmlPage) -> str:
     blocks = page.blocks
     if not blocks.lines:
         return ""
-    read = _Lines(blocks, page.content)
+    read = PageLines(blocks, page.content)
     text = kept = read.without_noise()
     is_listing = True
     cards: Set[int] = frozenset()
@@ -139,7 +107,7 @@ def main_text(page: HtmlPage) -> str:
     return "\n".join([blocks.lines[line][0] for line in text])
 
 
-def _has_article(read: "_Lines", kept: list[int]) -> bool:
+def _has_article(read: PageLines, kept: list[int]) -> bool:
     """Return whether a page has enough prose for an article."""
     blocks, sizes = read.blocks, read.sizes
     prose = sum([sizes[line] for line in kept if read.is_prose[line]])
@@ -159,138 +127,10 @@ def _has_article(read: "_Lines", kept: list[int]) -> bool:
     return prose >= _LEAST_SHARE * size
 
 
-class _Lines:
-    """The properties of the lines of a page, by their numbers, and of its blocks.
-
-    `sizes` has the bytes of each line. `is_prose` and `is_listed` say whether it is prose, or a
-    link in a list of links. `factors` has the weight of prose in each block, which depends on the
-    names of the block and of those around it.
-    """
-
-    def __init__(self, blocks: Blocks, holders: Set[int]) -> None:
-        self.blocks, self._holders = blocks, holders
-        self.sizes: list[int] = []
-        self.is_prose: list[bool] = []
-        prose, links, characters = ([0] * len(blocks.ends) for _ in range(3))
-        for text, linked, block in blocks.lines:
-            length = len(text)
-            size = length if text.isascii() else len(text.encode())
-            is_prose = linked <= _LINK * length and (
-                size >= _LONG_WITHOUT_PUNCTUATION
-                or (size >= _LONG and _PUNCTUATION.search(text) is not None)
-            )
-            self.sizes.append(size)
-            self.is_prose.append(is_prose)
-            if is_prose:
-                prose[block] += size
-            links[block] += linked
-            characters[block] += length
-        self.prose, self.links, self.characters = (
-            totals(own, blocks.ends) for own in (prose, links, characters)
-        )
-        self.factors = [_PLAIN_WEIGHT] * len(blocks.ends)
-        self.is_listed = self._listed()
-
-    def _listed(self) -> list[bool]:
-        kinds, parents = self.blocks.kinds, self.blocks.parents
-        lists = list(range(len(parents)))
-        for block, kind in enumerate(kinds):
-            if kind in _CELLS:
-                lists[block] = lists[parents[block]]
-        links, characters = self.links, self.characters
-        # The rows of a table of links have content, such as the names in a module.
-        is_listed = []
-        for text, linked, block in self.blocks.lines:
-            holder = lists[block]
-            is_listed.append(
-                linked > _LINK * len(text)
-                and kinds[holder] != _TABLE
-                and links[holder] > _LIST_OF_LINKS * characters[holder]
-            )
-        return is_listed
-
-    def without_noise(self) -> list[int]:
-        """Return the numbers of the lines outside of navigation and the like.
-
-        Also sets the `factors` of the blocks outside.
-        """
-        kinds, parents, ends = self.blocks.kinds, self.blocks.parents, self.blocks.ends
-        # A page with more captions is a page of pictures, and they are its content.
-        captions = sum([self.prose[block] for block, kind in enumerate(kinds) if kind == _CAPTION])
-        self._beside = (
-            BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else BOILERPLATE
-        )
-        telling = self._beside | HOLD_CONTENT
-        names, factors = self.blocks.names, self.factors
-        block, end = 1, len(kinds)
-        is_noise = [False] * end
-        main = self._main()
-        if main is not None:
-            block, end = main + 1, ends[main]
-            is_noise = [not main <= block < end for block in range(len(kinds))]
-        while block < end:
-            factors[block] = factors[parents[block]]
-            tells = names[block] != Label.NOTHING or kinds[block] in telling
-            if tells and self.characters[block] and self._is_noise(block):
-                is_noise[block : ends[block]] = [True] * (ends[block] - block)
-                block = ends[block]
-            else:
-                block += 1
-        return [line for line, (_, _, block) in enumerate(self.blocks.lines) if not is_noise[block]]
-
-    def _main(self) -> int | None:
-        """Return the block of <main> if everything that counts is inside of it.
-
-        A table next to a column of prose is the content if it is in <main> with the <h1>. But some
-        templates close <main> after the headline, or only put it around the headline.
-        """
-        kinds = self.blocks.kinds
-        if kinds.count(_MAIN) != 1:
-            return None
-        main = kinds.index(_MAIN)
-        if self.blocks.nodes[main].css_first("h1") is None:
-            return None
-        if self.prose[main]:
-            outside = self.prose[0] - self.prose[main]
-            is_content = outside <= _MOST_OUTSIDE * (self.characters[main] - self.links[main])
-        else:
-            is_content = any(
-                main < block < self.blocks.ends[main] and kinds[block] not in HEADINGS
-                for _, _, block in self.blocks.lines
-            )
-        return main if is_content else None
-
-    def _is_noise(self, block: int) -> bool:
-        kind, name = self.blocks.kinds[block], self.blocks.names[block]
-        if name == Label.ARTICLE:
-            self.factors[block] = _NAMED_ARTICLE
-        elif kind in HOLD_CONTENT:
-            self.factors[block] = max(self.factors[block], _IN_ARTICLE)
-        if self.blocks.nodes[block].mem_id in self.blocks.content:
-            return False
-        prose = self.prose[block]
-        share = prose / max(self.prose[0], 1)
-        if name == Label.HIDDEN:
-            return share <= _BELIEVED_IF_HIDDEN
-        if name == Label.SIDEBAR:
-            # Boxes in the text of books and columns that contain the article have such names, too,
-            # but they have few links.
-            return (
-                share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
-            )
-        if name not in _NOISE and kind not in self._beside:
-            return False
-        if share <= _BELIEVED:
-            return True
-        if name == Label.BOTH or self.blocks.nodes[block].mem_id in self._holders:
-            return False
-        return share <= _BELIEVED_ELSE or prose <= _FOOTER
-
-
 class _Descent:
     """Descends from the body to the article, without the lines that are noise."""
 
-    def __init__(self, read: _Lines, kept: list[int], headline: int) -> None:
+    def __init__(self, read: PageLines, kept: list[int], headline: int) -> None:
         self._read, self._blocks, self._kept, self._headline = read, read.blocks, kept, headline
         blocks, sizes = read.blocks, read.sizes
         self._around_headline = set(blocks.way_to(headline))
@@ -364,11 +204,37 @@ class _Descent:
             article = blocks.parents[article]
         span, beside = range(article, blocks.ends[article]), self._beside_headline(article)
         lines = []
+        left_out = size = 0
         for line in self._kept:
-            block = blocks.lines[line][2]
+            content, linked, block = blocks.lines[line]
             if block in span or (block in beside and block != self._headline):
                 lines.append(line)
-        return lines
+                size += self._read.sizes[line]
+            elif linked <= LINK * len(content):
+                left_out += self._read.sizes[line]
+        is_doubtful = left_out > _MOST_LEFT_OUT * size or self._is_called_noise(article)
+        return self._kept if is_doubtful and not self._is_headed(article) else lines
+
+    def _is_headed(self, article: int) -> bool:
+        """Return whether the headline is in the article, or directly in a block around it."""
+        if self._headline < 0:
+            return False
+        blocks = self._blocks
+        is_inside = article <= self._headline < blocks.ends[article]
+        return is_inside or blocks.parents[self._headline] in blocks.way_to(article)
+
+    def _is_called_noise(self, article: int) -> bool:
+        """Return whether a block is only read because a name of noise didn't count.
+
+        Such a block may be a long footer or cookie banner, so it doesn't represent the page.
+        """
+        blocks = self._blocks
+        return any(
+            blocks.nodes[block].mem_id in blocks.content
+            and blocks.names[block] not in _SPOKEN
+            and not is_called_article(blocks.nodes[block])
+            for block in blocks.way_to(article)
+        )
 
     def _leaves_members(self, article: int, inner: int) -> bool:
         """Return whether descending to `inner` would lose members with more prose than it has."""

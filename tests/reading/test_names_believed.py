@@ -96,3 +96,41 @@ def test_a_text_without_spaces_says_more_in_fewer_letters(own: str, other: str, 
 
     assert other in main_text_of(page(8))
     assert other not in main_text_of(page(2))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "<footer>{}</footer>",
+        '<div class="cookie-banner">{}</div>',
+        '<div class="newsletter-signup">{}</div>',
+    ],
+)
+@pytest.mark.parametrize(
+    "page", ["<main><article>{}</article></main>", "<div class=content>{}</div>"]
+)
+def test_a_short_article_is_read_beside_a_longer_text_that_is_named_as_noise(
+    frame: str, page: str
+) -> None:
+    article = page.format(f"<h2>Lamps</h2>{paragraphs(OWN, 4)}")
+    beside = frame.format(f"<p>{OTHER * 16}</p>")
+    for body in (f"{article}{beside}", f"{beside}{article}"):
+        assert "dusk" in main_text_of(body, "The harbor office")
+
+
+@pytest.mark.parametrize(
+    ("frame", "part"),
+    [
+        ("<dl>{}</dl>", "<dt>Lamp {}</dt><dd>{}</dd>"),
+        ("{}", "<figure><img src=/{}.jpg><figcaption>{}</figcaption></figure>"),
+        ("{}", "<details><summary>Lamp {}</summary><div>{}</div></details>"),
+    ],
+)
+def test_a_paragraph_does_not_stand_for_several_times_its_text(frame: str, part: str) -> None:
+    parts = frame.format("".join([part.format(number, OWN) for number in range(45)]))
+    column = f"<div class=col><p>{OTHER * 13}</p></div>"
+    wide = f"<div class=wide>{parts}</div>"
+    assert "dusk" in main_text_of(f"{wide}{column}", "The harbor office")
+    # Below its headline, an article may be short.
+    article = f"<div class=page><h1>Rules of the harbor</h1>{column}</div>"
+    assert "dusk" not in main_text_of(f"{wide}{article}", "Rules of the harbor")
