@@ -21,7 +21,9 @@ from crawldedup.checks import did_you_mean
 from crawldedup.commands.command import (
     ADVISE_OPTIONS,
     DEFAULT_STORE,
+    FIELD_ARGUMENTS,
     INDEX_OPTIONS,
+    PAGE_ARGUMENTS,
     PARAGRAPH_OPTIONS,
     PROFILE_OPTIONS,
     STORE_VARIABLE,
@@ -42,16 +44,6 @@ from crawldedup.report.changes import CHANGES
 from crawldedup.report.command import REPORT
 from crawldedup.service.command import SERVE
 
-_FIELDS: Final[Arguments] = {
-    "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
-    "--html-field": argument("field of a feed with HTML (default: html or text)", "FIELD"),
-    "--text-field": argument("field of a feed with plain text", "FIELD"),
-    "--title-field": argument(
-        "field of a feed with the title of a plain text (default: title)",
-        "FIELD",
-        default="title",
-    ),
-}
 _WORKERS: Final[Arguments] = {
     "--workers": argument(
         "processes that read pages (default: one for each processor)",
@@ -60,13 +52,8 @@ _WORKERS: Final[Arguments] = {
         default=os.cpu_count() or 1,
     )
 }
-_SOURCES: Final = (
-    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, "
-    "or - for standard input (one page or JSON lines)"
-)
-_PAGES: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **_FIELDS}
 _ONE_PAGE: Final = "file, URL, or - for standard input"
-_PAGES_OR_ONE: Final = _PAGES | {
+_PAGES_OR_ONE: Final = PAGE_ARGUMENTS | {
     "--url": argument("URL of the page, if there is only one (default: its own)", "URL")
 }
 _DETAIL: Final = {
@@ -89,7 +76,7 @@ _COMPARED: Final[Arguments] = {
     **_DETAIL,
 }
 _SCANNED: Final[Arguments] = {
-    **_PAGES,
+    **PAGE_ARGUMENTS,
     "-o --output": argument(
         "write rows (.jsonl or .csv, also compressed) or a report (.html) to this file",
         "FILE",
@@ -132,7 +119,7 @@ _FILTERED: Final[Arguments] = {
         "write a revisit record for each exact copy in a web archive", action="store_true"
     ),
     "--force": argument("replace existing files", action="store_true"),
-    **_FIELDS,
+    **FIELD_ARGUMENTS,
     **_WORKERS,
 }
 _ADVISED: Final[Arguments] = {
@@ -177,7 +164,7 @@ _RESTORED: Final[Arguments] = {
         "FILE",
     ),
     "--force": argument("replace the file if it exists", action="store_true"),
-    **_FIELDS,
+    **FIELD_ARGUMENTS,
 }
 _DECIDING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
 _FIND: Final = "list the remembered pages that resemble a page, without remembering it"
@@ -290,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - as long as the process runs
-    given = parser().parse_args(arguments)
+    given = _parsed(arguments)
     command = _COMMANDS[given.command]
 
     def run(output: Output) -> None:
@@ -304,9 +291,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_command(run, as_json=given.json)
 
 
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the parsed command line. An argument that its command doesn't have is an error, which
+    points to the help of that command.
+    """
+    root = parser()
+    given, unknown = root.parse_known_args(arguments)
+    if unknown:
+        root.refuse(f"unrecognized arguments: {' '.join(unknown)}", f"{root.prog} {given.command}")
+    return given
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with one line instead of the usage, which is long."""
+        self.refuse(message, self.prog)
+
+    def refuse(self, message: str, program: str) -> NoReturn:
+        """Exit with one line that points to the help of a program, such as "crawldedup scan"."""
         word = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (\S+)", message)
         names = [*_COMMANDS, *(flag_of(each.name) for each in options_of())]
         if message.startswith("argument -"):
@@ -314,10 +316,10 @@ class _Parser(argparse.ArgumentParser):
             names = re.findall(r"[\w-]+", message.partition("(choose from")[2])
         hint = did_you_mean(word[1] or word[2], names) if word else ""
         shown = without_passwords(message)
-        self.exit(2, f"crawldedup: {shown}{hint} (see {self.prog} --help)\n")
+        self.exit(2, f"crawldedup: {shown}{hint} (see {program} --help)\n")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> _Parser:
     """Return the parser of all commands."""
     root = _Parser(
         prog="crawldedup",

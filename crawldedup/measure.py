@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
@@ -21,17 +21,19 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from crawldedup import checks
-from crawldedup.commands.command import Command, Output, argument
+from crawldedup.commands.command import PAGE_ARGUMENTS, Command, Output, argument
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.key import NO_KEY
 from crawldedup.marks.address import Address
 from crawldedup.marks.relation import conflict
 from crawldedup.marks.values import Marks, ShownMarks, address_marks
 from crawldedup.options import Options
-from crawldedup.text import printable
+from crawldedup.page import Page
+from crawldedup.text import pluralize, printable
 from crawldedup.urls import NO_LINKS, HeadLinks, canonical_url
 
 if TYPE_CHECKING:
+    from crawldedup.commands.items import Item
     from crawldedup.literature.bench import Truth
 
 DEFAULT: Final = "crawldedup"
@@ -45,9 +47,7 @@ _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
 BENCH: Final = Command(
     "measure what crawldedup and methods from the literature find among your pages",
     {
-        "source": argument(
-            "folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)", "PAGES"
-        ),
+        **PAGE_ARGUMENTS,
         "--only": argument(
             f"measure only this method; repeat the option for several (default: {DEFAULT} and "
             "all methods from the literature)",
@@ -143,6 +143,8 @@ class Trial:
 def run(given: Namespace, output: Output) -> None:
     """Measure the methods on the pages, and print one table."""
     # Imported here so that `--help` does not have to wait for numpy.
+    from crawldedup.commands.feeds import Fields
+    from crawldedup.commands.sources import readable_items
     from crawldedup.literature.bench import compare_all
 
     checks.optional(checks.whole(1))("--limit", given.limit)
@@ -150,9 +152,10 @@ def run(given: Namespace, output: Output) -> None:
     known = methods(options)
     for name in given.only or ():
         checks.one_of(*known)("--only", name)
+    items = readable_items(given.pages, output.unreadable, Fields.of(given), on_note=output.error)
     with output.progress("reading") as progress:
-        corpus = read_corpus(
-            given.source, options, limit=given.limit, progress=progress, on_error=output.unreadable
+        corpus = corpus_of(
+            items, _name_of(given.pages), options, limit=given.limit, progress=progress
         )
     pages = len(corpus.documents)
     with output.progress("comparing all pairs") as progress:
@@ -218,49 +221,68 @@ def default_check(options: Options) -> Check:
     return check
 
 
-def read_corpus(
-    source: str,
-    options: Options | None = None,
+def _name_of(sources: Sequence[str]) -> str:
+    others = len(sources) - 1
+    return Path(sources[0]).name + (f" and {pluralize(others, 'other')}" if others else "")
+
+
+def read_corpus(source: str, options: Options | None = None, *, limit: int | None = None) -> Corpus:
+    """Read the pages of one source, as `crawldedup.commands.sources.readable_items` does.
+
+    Raises the first error of the source. The rest is as in `corpus_of`.
+    """
+    from crawldedup.commands.feeds import ANY_FIELDS
+    from crawldedup.commands.items import refuse
+    from crawldedup.commands.sources import readable_items
+
+    items = readable_items([source], refuse, ANY_FIELDS)
+    return corpus_of(items, _name_of([source]), options or Options(), limit=limit)
+
+
+def corpus_of(
+    items: Iterable[Item],
+    name: str,
+    options: Options,
     *,
     limit: int | None = None,
     progress: Progress = lambda *_: None,
-    on_error: Callable[[Exception], None] | None = None,
 ) -> Corpus:
-    """Read the pages of a folder, a feed or a web archive.
+    """Return the pages of items of sources as a corpus.
 
     The extractor of the options finds the main text of HTML. At most `limit` pages are read.
-    `on_error` and errors are as in `crawldedup.commands.sources.readable_sources`. It's also an
-    error if a source has no readable page.
+    Raises ConfigurationError if none of them can be read.
     """
-    from crawldedup.commands.items import refuse
-    from crawldedup.commands.sources import readable_sources
+    from crawldedup.commands.items import Unread
     from crawldedup.reading.reader import PageReader
 
-    reader = PageReader(options or Options())
+    reader = PageReader(options)
     documents: dict[str, Document] = {}
-    unreadable = repeated = 0
+    repeated = 0
+    unread: list[PageError] = []
 
-    def count(_: str, __: PageError) -> None:
-        nonlocal unreadable
-        unreadable += 1
+    def pages() -> Iterator[Page]:
+        for item in items:
+            if isinstance(item.page, Unread):
+                unread.append(item.page.error)
+            elif isinstance(item.page, Page):
+                yield item.page
 
-    pages = readable_sources([source], on_error or refuse, on_skip=count)
-    for number, page in enumerate(islice(pages, limit), 1):
+    for number, page in enumerate(islice(pages(), limit), 1):
         progress(number, limit)
         if page.url in documents:
             repeated += 1
             continue
         try:
             content = reader.content(page)
-        except PageError:
-            unreadable += 1
+        except PageError as error:
+            unread.append(error)
         else:
             documents[page.url] = Document(page.url, content.text, content.marks, content.links)
     if not documents:
         raise ConfigurationError(
-            f"{source!r} contains no page that can be read ({unreadable} without a text)"
+            f"{name!r} contains no page that can be read ({len(unread)} without a text)"
         )
-    return Corpus(Path(source).name, tuple(documents.values()), unreadable, repeated)
+    return Corpus(name, tuple(documents.values()), len(unread), repeated)
 
 
 def run_trial(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -211,3 +212,30 @@ def test_what_cannot_be_measured_is_said(
 ) -> None:
     status, _, err = run(capsys, pages, f"--{option}", value)
     assert (status, message in err) == (2, True)
+
+
+def test_it_reads_every_source_that_scan_reads(tmp_path: Path, capsys: Capture) -> None:
+    feed = tmp_path / "feed.csv.gz"
+    rows = "".join(
+        f"/{name},{numbered_words(first, first + 100)}\n"
+        for name, first in [("a", 0), ("b", 0), ("c", 500)]
+    )
+    feed.write_bytes(gzip.compress(f"link,body\n{rows}".encode()))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "page.html").write_text(product_page("1", numbered_words(0, 100)))
+    status, out, err = run(
+        capsys, feed, folder, "--url-field", "link", "--text-field", "body", "--only", DEFAULT,
+        "--json",
+    )  # fmt: skip
+    report = json.loads(out)
+    assert (status, err, report["corpus"]) == (0, "", "feed.csv.gz and 1 other")
+    assert (report["pages"], report["trials"][0]["to_find"]) == (4, 2)
+
+
+def test_an_error_points_to_its_own_help(pages: Path, capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        run(capsys, pages, "--body-field", "body")
+    assert capsys.readouterr().err == (
+        "crawldedup: unrecognized arguments: --body-field body (see crawldedup bench --help)\n"
+    )

@@ -75,6 +75,25 @@ ADVISE_OPTIONS: Final[Arguments] = {
     ),
 }
 
+FIELD_ARGUMENTS: Final[Arguments] = {
+    "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
+    "--html-field": argument("field of a feed with HTML (default: html or text)", "FIELD"),
+    "--text-field": argument("field of a feed with plain text", "FIELD"),
+    "--title-field": argument(
+        "field of a feed with the title of a plain text (default: title)",
+        "FIELD",
+        default="title",
+    ),
+}
+_SOURCES: Final = (
+    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, "
+    "or - for standard input (one page or JSON lines)"
+)
+PAGE_ARGUMENTS: Final[Arguments] = {
+    "pages": argument(_SOURCES, "PAGE", nargs="+"),
+    **FIELD_ARGUMENTS,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
