@@ -6,7 +6,7 @@ First come the marks of the content:
   and how many data (4 bits each);
 - the digest of the text; the number of links (1 byte) and their sketch (8 bytes); the digest of the
   numbers; the digest of the comments, the size of their sample (1 byte) and the sample: each if its
-  flag is set;
+  flag is set; one more flag says that comments are part of the text;
 - the names, each after a byte for the parts it plays; the pictures; the players; the data, each
   after the hash of its name (2 bytes).
 
@@ -36,6 +36,7 @@ from crawldedup.marks.values import (
 )
 
 _HAS_LEAD, _IS_LISTING, _HAS_TEXT, _HAS_LINKS, _HAS_NUMBERS, _HAS_COMMENTS = 1, 2, 4, 8, 16, 32
+_COMMENTS_ARE_TEXT: Final = 64
 _HAS_PARAMETERS, _HAS_VIEWS, _HAS_CANONICAL, _IS_PROVED, _HAS_FORMER = 1, 2, 4, 8, 16
 LEAST_LINKS: Final = 3
 """The minimum number of links that tell pages apart, except for listings."""
@@ -54,6 +55,7 @@ def packed(marks: Marks) -> bytes:
 def packed_content(marks: ContentMarks) -> bytes:
     """Return the bytes of the marks in a page's content."""
     flags = (_HAS_LEAD if marks.has_lead else 0) | (_IS_LISTING if marks.is_listing else 0)
+    flags |= _COMMENTS_ARE_TEXT if marks.comments_are_text else 0
     body = bytearray()
     if marks.text is not None:
         flags |= _HAS_TEXT
@@ -187,6 +189,7 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
         is_listing=bool(flags & _IS_LISTING),
         numbers=numbers,
         comments=comments,
+        comments_are_text=bool(flags & _COMMENTS_ARE_TEXT),
     )
     return content, data_end
 

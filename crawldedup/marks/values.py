@@ -74,6 +74,7 @@ class ShownMarks:
         comments: The lines that visitors wrote below the main text. If they make up most of the
             page, they are part of the main text instead.
         remarks: The longer ones of these lines, which nobody writes twice.
+        comments_are_text: Whether such lines are part of the main text.
     """
 
     names: tuple[ShownName, ...] = ()
@@ -87,6 +88,7 @@ class ShownMarks:
     numbers: str | None = None
     comments: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    comments_are_text: bool = False
 
     @property
     def name(self) -> str:
@@ -158,6 +160,7 @@ class ShownMarks:
             is_listing=self.is_listing,
             numbers=None if self.numbers is None else short_hash(self.numbers, key),
             comments=_comments_hashed(self.comments, self.remarks, key),
+            comments_are_text=self.comments_are_text,
         )
 
 
@@ -235,6 +238,7 @@ class ContentMarks:
     is_listing: bool = False
     numbers: int | None = None
     comments: Comments | None = None
+    comments_are_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)

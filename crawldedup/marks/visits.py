@@ -36,7 +36,9 @@ def changes_between(marks: bytes, before: bytes) -> tuple[str, ...]:
             changes += _changed_data(own.content, other.content)
         else:
             changes.append(conflict.name.lower())
-    if have_new_comments(own.content, other.content):
+    # Comments that were part of the text are known, although the text has become long enough since
+    # to stand without them.
+    if not other.content.comments_are_text and have_new_comments(own.content, other.content):
         changes.append("comments")
     return tuple(changes)
 

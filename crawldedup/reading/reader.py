@@ -353,7 +353,9 @@ def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> Sho
     """Return the marks of a page, given its compared text."""
     marks = read_marks(read.source, text, url, with_numbers=with_numbers)
     comments = read.comments
-    if comments.are_content or not comments.lines:
+    if comments.are_content:
+        return replace(marks, comments_are_text=True)
+    if not comments.lines:
         return marks
     return replace(marks, comments=comments.remembered, remarks=comments.remarks)
 

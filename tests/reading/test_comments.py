@@ -191,6 +191,20 @@ def test_a_new_comment_makes_a_known_page_a_changed_one(discussion: Discussion, 
     assert seen[2].kind is Kind.REVISIT
 
 
+@pytest.mark.parametrize("discussion", DISCUSSIONS)
+def test_a_growing_post_brings_no_new_comments(discussion: Discussion) -> None:
+    """They are part of the text as long as they are most of the page, which ends at some length."""
+    url = "https://a.example/story"
+    written = remarks("a", 6)
+    seen = set[tuple[str, ...]]()
+    for words in range(40, 240, 20):
+        dedup = Deduplicator(key=0)
+        dedup.check(url, html=discussion(prose("post", words), written))
+        grown = discussion(prose("post", words + 60), written)
+        seen.add(dedup.check(url, html=grown).changed_by)
+    assert seen == {("text",)}
+
+
 def test_dates_and_the_order_of_comments_are_no_news() -> None:
     post, written = prose("post", 500), remarks("a", 4)
     dedup = Deduplicator(key=0)

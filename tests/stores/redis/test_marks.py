@@ -108,6 +108,7 @@ def content_of(random: Random, links: list[int]) -> ContentMarks:
         is_listing=random.random() < 0.25,
         numbers=random.choice((None, None, None, 5, 5, 5, 6)),
         comments=comments_of(random),
+        comments_are_text=random.random() < 0.2,
     )
 
 
