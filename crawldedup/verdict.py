@@ -100,6 +100,10 @@ class Verdict:
     abandoned: bool = False
     #: True for a duplicate with a better rank, which has replaced its original in the index.
     replaces: bool = False
+    #: True for a near duplicate that is only one because it's a view of the earlier page: their
+    #: addresses differ in nothing but what their site has proved to be a view, so half of the text
+    #: is enough.
+    by_view: bool = False
     probes: int = 0  #: How many ranges of keys the search planned to read: a measure of its work.
     candidates: int = 0  #: How many remembered pages were compared: a measure of its work.
     #: `[-earlier-] {+this+}` of a near duplicate or a changed page, with `keep_texts`.
@@ -229,7 +233,7 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
     original = printable(verdict.original or unnamed)
     if verdict.replaces:
         original += ", which it replaces"
-    similarity = "" if verdict.similarity is None else f" ({verdict.similarity:.3f})"
+    similarity = _describe_similarity(verdict)
     difference = f": {printable(verdict.difference)}" if verdict.difference else ""
     if verdict.coverage and verdict.coverage.sources:
         difference += f", {_describe_coverage(verdict.coverage)}"
@@ -246,6 +250,14 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
             return f"known and hardly changed{similarity}{difference}"
         case _:
             return f"{verdict.kind}{_describe_sibling(verdict, unnamed)}{difference}"
+
+
+def _describe_similarity(verdict: Verdict) -> str:
+    """Return how similar a page is, as in " (0.556, a proved view)"."""
+    figures = [] if verdict.similarity is None else [f"{verdict.similarity:.3f}"]
+    if verdict.by_view:
+        figures.append("a proved view")
+    return f" ({', '.join(figures)})" if figures else ""
 
 
 def _describe_changes(changes: tuple[str, ...]) -> str:

@@ -18,6 +18,7 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.index import explain as explaining
 from crawldedup.index.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.index.queries import expected_recall
+from crawldedup.marks.address import Address
 from crawldedup.marks.reasons import kind_in_words
 from crawldedup.page import Page
 from crawldedup.passwords import shown_url
@@ -33,6 +34,7 @@ _SHOWN_TEXT: Final = 200
 _SHOWN_CHANGES: Final = 20
 _LONGEST_SIDE: Final = 300
 _GREYED: Final = "dim"
+_LEAST_OF_VIEWS: Final = 0.5  # the exact similarity below which not even views are copies
 
 
 def require_existing(dedup: Deduplicator) -> None:
@@ -321,6 +323,11 @@ def _comparison_in_words(
         yield f"{url}: {similarity or 'compared with'} {printable(first.url)}"
         yield f"  verdict     of {INDEXES} indexes that know that page, {drops} would drop this one"
     yield f"  why         {_reason_of(comparison, where)}"
+    if not where and _may_be_view(comparison, first):
+        yield (
+            "  note        their addresses look like views of one page: a crawl that has proved "
+            "such a view needs only half of the text; name its --store"
+        )
     candidate = comparison.candidate
     if detail and not comparison.thin:
         yield (
@@ -340,6 +347,20 @@ def _comparison_in_words(
         for line in in_words(omissions):
             yield Text(f"  left out    {printable(line, _SHOWN_TEXT)}", _GREYED)
     yield from _differences_in_words(comparison)
+
+
+def _may_be_view(comparison: Comparison, first: Page) -> bool:
+    """Return whether an index that has proved the views in the addresses of two pages might decide
+    otherwise.
+    """
+    if comparison.drops == INDEXES or comparison.apart is not None:
+        return False
+    if comparison.similarity is None or comparison.similarity < _LEAST_OF_VIEWS:
+        return False
+    address, its = Address.of(first.url), Address.of(comparison.verdict.url)
+    if address is None or its is None or address.views == its.views:
+        return False
+    return replace(address, views=()) == replace(its, views=())
 
 
 def _reason_of(comparison: Comparison, where: str) -> str:

@@ -89,10 +89,17 @@ def _verdict_beside(
         changed_by=_changes(query, record) if changed else (),
         abandoned=answer.abandoned,
         replaces=answer.replaces,
+        by_view=answer.kind is Kind.NEAR_DUPLICATE and _needs_view(query, record),
         probes=len(query.plan),
         candidates=answer.candidates,
         difference=_difference(record, query),
     )
+
+
+def _needs_view(query: Query, record: Record) -> bool:
+    """Return whether a record is only a copy of the page because they are views of one page."""
+    cost = query.rule.cost(query.record.signature, record.signature)
+    return cost > query.rule.limit and query.has_certain_view(record.marks)
 
 
 def _changes(query: Query, record: Record) -> tuple[str, ...]:

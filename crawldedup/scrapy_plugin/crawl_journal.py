@@ -59,6 +59,7 @@ _SHOWN_OF_VERDICT: Final = (
     "words",
     "changed",
     "replaces",
+    "by_view",
     "abandoned",
     "difference",
     "probes",

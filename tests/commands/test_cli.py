@@ -148,6 +148,25 @@ def test_a_page_that_names_the_other_one_is_explained(run: Run) -> None:
     assert reason not in run(f"compare story.html print.html {elsewhere}").out
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "is_said"),
+    [
+        ("https://a.example/story", "https://a.example/story?print=1", True),
+        ("https://a.example/story?sid=9b1c7f4e21d83a60", "https://a.example/story", True),
+        ("https://a.example/story", "https://a.example/print/tale", False),
+        ("https://a.example/story", "https://b.example/story?print=1", False),
+        ("https://a.example/story", "https://a.example/story?utm_source=a", False),
+    ],
+)
+def test_pages_that_may_be_views_point_to_what_an_index_has_learned(
+    run: Run, first: str, second: str, is_said: bool
+) -> None:
+    Path("first.html").write_text(html(TEXT))
+    Path("second.html").write_text(html(HALF_ALIKE))
+    said = run(f"compare first.html second.html --urls {first} {second}").out
+    assert (" 0." in said, "name its --store" in said) == (True, is_said)
+
+
 def test_siblings_are_said_to_be_apart_and_why(run: Run) -> None:
     for name in ("river", "mill"):
         body = f"<h1>Photo of the day</h1><img src=/{name}.jpg>{html(TIDES)}"

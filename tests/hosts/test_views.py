@@ -10,6 +10,7 @@ import pytest
 from crawldedup import Deduplicator, Kind, Page, compare
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.key import Key
+from crawldedup.verdict import describe
 from tests.hosts.knowing import Knowledge, load
 from tests.stories import FAR, HALF_ALIKE, NEAR, OTHER, TEXT, story
 
@@ -426,3 +427,17 @@ class TestIndex:
         assert not unproved.candidate.is_view
         assert unproved.verdict.kind is Kind.NEW
         assert verdict.original == first.url
+        assert (verdict.by_view, compared.verdict.by_view) == (True, True)
+        assert describe(verdict) == (
+            f"near duplicate ({verdict.similarity:.3f}, a proved view) of {first.url}"
+        )
+
+    def test_a_view_that_is_similar_enough_by_itself_needs_no_proof(self) -> None:
+        text = story(70, 300)
+        with Deduplicator(volatile=True, key=0) as dedup:
+            list(dedup.check_many(forum()))
+            dedup.check(FORUM.format(70, token("visit", 0)), html=html("Topic 70", text))
+            url = FORUM.format(70, token("visit", 1))
+            verdict = dedup.check(url, html=html("Topic 70", f"{text} Enjoy the ride."))
+        assert (verdict.kind, verdict.by_view) == (Kind.NEAR_DUPLICATE, False)
+        assert "view" not in describe(verdict)

@@ -56,9 +56,10 @@ CREATE MACRO trap(kind, checked, copies, since_new, is_mirror) AS CASE
     WHEN regexp_matches(kind, '(?i)calend|\bevents?\b|agenda|\{date\}') THEN 'calendar'
     ELSE 'many URLs, few texts' END;
 -- A duplicate, its place in the crawl, and how it differs from its original.
-CREATE MACRO member(url, original, outcome, similarity, action, referer, difference) AS {
+CREATE MACRO member(url, original, outcome, similarity, action, referer, difference, by_view) AS {
     'url': url, 'original': coalesce(original, ''), 'outcome': outcome, 'similarity': similarity,
-    'action': coalesce(action, ''), 'referer': coalesce(referer, ''), 'difference': coalesce(difference, '')
+    'action': coalesce(action, ''), 'referer': coalesce(referer, ''), 'difference': coalesce(difference, ''),
+    'by_view': coalesce(by_view, false)
 };
 -- The distribution of figures over the pages. Quantiles are estimates.
 CREATE MACRO spread(name, figure) AS {
@@ -74,7 +75,7 @@ WITH parts AS (
     FROM read_json($files, format = 'newline_delimited', ignore_errors = true, filename = true, columns = {
         url: 'VARCHAR', outcome: 'VARCHAR', original: 'VARCHAR', similarity: 'DOUBLE', hamming: 'INTEGER',
         copies: 'BIGINT', words: 'BIGINT', action: 'VARCHAR', changed: 'BOOLEAN', unchanged: 'BOOLEAN',
-        replaces: 'BOOLEAN', abandoned: 'BOOLEAN', digest: 'VARCHAR', reason: 'VARCHAR', bytes: 'BIGINT',
+        replaces: 'BOOLEAN', by_view: 'BOOLEAN', abandoned: 'BOOLEAN', digest: 'VARCHAR', reason: 'VARCHAR', bytes: 'BIGINT',
         status: 'INTEGER', referer: 'VARCHAR', depth: 'INTEGER', latency: 'DOUBLE', waited: 'DOUBLE', read: 'DOUBLE',
         store: 'DOUBLE', probes: 'INTEGER', candidates: 'INTEGER', difference: 'VARCHAR', rejected_url: 'VARCHAR',
         rejected_similarity: 'DOUBLE', rejected_by: 'VARCHAR', apart: 'VARCHAR', changed_by: 'VARCHAR',

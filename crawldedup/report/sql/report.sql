@@ -26,7 +26,7 @@ WITH biggest AS (SELECT * FROM kept_pages ORDER BY copies DESC, kept LIMIT 50), 
     SELECT unnest(min_by(number, coalesce(similarity, 1), 20)) AS number, copies.kept
     FROM copies JOIN biggest USING (kept) GROUP BY copies.kept
 ), members AS (
-    SELECT kept, member(url, original, outcome, similarity, action, referer, difference) AS member
+    SELECT kept, member(url, original, outcome, similarity, action, referer, difference, by_view) AS member
     FROM copies JOIN chosen USING (number, kept)
 )
 SELECT biggest.*, exact / copies AS share_exact, members FROM biggest JOIN (
@@ -260,7 +260,7 @@ SELECT slot / 100 AS low, (slot + 1) / 100 AS high, coalesce(pages, 0) AS pages
 FROM (SELECT unnest(range(first, 100)) AS slot FROM bounds) LEFT JOIN near USING (slot) ORDER BY slot;
 
 -- name: least_alike
-SELECT unnest(member(url, original, outcome, similarity, action, referer, difference))
+SELECT unnest(member(url, original, outcome, similarity, action, referer, difference, by_view))
 FROM pages WHERE outcome = 'near' AND similarity IS NOT NULL ORDER BY similarity, number LIMIT 20;
 
 -- name: what_if
