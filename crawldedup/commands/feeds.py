@@ -381,7 +381,8 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
     if not isinstance(url, str) or not url:
         if fields.needs_url:
             return ConfigurationError(
-                f'{place}: the field "{fields.url}" contains no text; name another with --url-field'
+                f'{place}: the field "{fields.url}" contains no text; name another with '
+                "--url-field, or use `crawldedup filter`, which numbers items without a URL"
             )
         url = place
     try:
