@@ -144,7 +144,7 @@ def run(given: Namespace, output: Output) -> None:
     """Measure the methods on the pages, and print one table."""
     # Imported here so that `--help` does not have to wait for numpy.
     from crawldedup.commands.feeds import Fields
-    from crawldedup.commands.sources import readable_items
+    from crawldedup.commands.sources import readable_items, require_sources
     from crawldedup.literature.bench import compare_all
 
     checks.optional(checks.whole(1))("--limit", given.limit)
@@ -152,6 +152,7 @@ def run(given: Namespace, output: Output) -> None:
     known = methods(options)
     for name in given.only or ():
         checks.one_of(*known)("--only", name)
+    require_sources(given.pages)
     items = readable_items(given.pages, output.unreadable, Fields.of(given), on_note=output.error)
     with output.progress("reading") as progress:
         corpus = corpus_of(

@@ -87,7 +87,7 @@ FIELD_ARGUMENTS: Final[Arguments] = {
 }
 _SOURCES: Final = (
     "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, "
-    "or - for standard input (one page or JSON lines)"
+    "or - for standard input (one page, JSON lines or CSV)"
 )
 PAGE_ARGUMENTS: Final[Arguments] = {
     "pages": argument(_SOURCES, "PAGE", nargs="+"),
@@ -207,7 +207,10 @@ class Output:
     def skip(self, url: str, error: PageError) -> None:
         """Print that a page can't be compared."""
         value = {"url": url, "skipped": error.reason, "message": str(error)}
-        self.show(value, f"{printable(url)}: skipped ({error.reason}): {safe_message(error)}")
+        self.show(
+            value,
+            f"{printable(url.removesuffix(':'))}: skipped ({error.reason}): {safe_message(error)}",
+        )
 
     def error(self, message: object) -> None:
         """Print an error or a note in one line on standard error."""

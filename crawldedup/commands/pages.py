@@ -12,7 +12,7 @@ from rich.text import Text
 from crawldedup import wire
 from crawldedup.commands.command import Output, flag_of, make_deduplicator, safe_message
 from crawldedup.commands.feeds import Fields
-from crawldedup.commands.sources import readable_sources, single_source, under_url
+from crawldedup.commands.sources import readable_sources, require_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.index import explain as explaining
@@ -46,6 +46,7 @@ def require_existing(dedup: Deduplicator) -> None:
 
 
 def _given_pages(given: Namespace, output: Output) -> Iterator[Page]:
+    require_sources(given.pages)
     pages = readable_sources(
         given.pages,
         output.unreadable,

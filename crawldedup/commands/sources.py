@@ -5,7 +5,6 @@ Errors in a file, or in a part of it, go to `on_error`, and reading continues if
 
 import csv
 import io
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,10 +15,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from crawldedup.commands.archives import records_of
+from crawldedup.commands.beginnings import form_of_beginning
 from crawldedup.commands.command import STANDARD
 from crawldedup.commands.feeds import (
     ANY_FIELDS,
-    BOM,
     FeedRow,
     Fields,
     page_of,
@@ -30,7 +29,7 @@ from crawldedup.commands.feeds import (
     rows_of_parquet,
 )
 from crawldedup.commands.folders import folder_without_pages, item_of_file, pages_below
-from crawldedup.commands.forms import ARCHIVE, CSV, LINES, PARQUET, form_of
+from crawldedup.commands.forms import ARCHIVE, ARRAY, CSV, LINES, PARQUET, form_of
 from crawldedup.commands.items import (
     MOST_BYTES,
     MOST_TOLD,
@@ -56,7 +55,6 @@ from crawldedup.page import Page
 from crawldedup.text import pluralize
 
 _STANDARD_INPUT: Final = "standard input"
-_ARRAY: Final = re.compile(rb"\[\s*\{")
 
 
 def readable_sources(
@@ -70,8 +68,8 @@ def readable_sources(
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives,
     sitemaps and URLs.
 
-    `-` is standard input: a feed if it begins with an object or an array of objects, and one page
-    otherwise. Files may be compressed (.gz, .bz2, .xz, .zst).
+    `-` is standard input: a feed if it begins with an object, an array of objects or the columns
+    of a table, and one page otherwise. Files may be compressed (.gz, .bz2, .xz, .zst).
 
     Args:
         names: The sources.
@@ -136,13 +134,7 @@ def _items_of_each(
 def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> Iterator[Item]:
     path = Path(name)
     if name == STANDARD:
-        stream = cast("io.BufferedReader", sys.stdin.buffer)
-        beginning = stream.peek().removeprefix(BOM).lstrip()
-        if beginning.startswith(b"{"):
-            return items_of_lines(stream, fields, on_error)
-        if _ARRAY.match(beginning):
-            return _items_of_stream(rows_of_array(stream), "item", fields, on_error)
-        return iter([Item(STANDARD, page=Page("stdin:", html=stream.read(MOST_BYTES)))])
+        return _items_of_standard_input(fields, on_error)
     if is_sitemap_name(name):
         return _items_of_each(urls_of_sitemap(name, on_error), on_error, fields, on_note)
     if name.startswith(SCHEMES):
@@ -154,13 +146,39 @@ def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> 
             raise folder_without_pages(path)
         return _items_of_paths(paths, on_error)
     if not path.is_file():
-        raise ConfigurationError(
-            f"{name!r} is not a file, a folder, or an http:// or https:// URL; use - for "
-            "standard input"
-        )
+        raise _absent(name)
     if form_of(name) is not None:
         return items_of_file(path, fields, on_error, on_note)
     return iter([item_of_file(path)])
+
+
+def _items_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Item]:
+    stream = cast("io.BufferedReader", sys.stdin.buffer)
+    form = form_of_beginning(stream.peek(), fields)
+    if form == LINES:
+        return items_of_lines(stream, fields, on_error)
+    if form == ARRAY:
+        return _items_of_stream(rows_of_array(stream), "item", fields, on_error)
+    if form == CSV:
+        return _items_of_stream(rows_of_csv(stream, fields), "item", fields, on_error)
+    return iter([Item(STANDARD, page=Page("stdin:", html=stream.read(MOST_BYTES)))])
+
+
+def require_sources(names: Iterable[str]) -> None:
+    """Raise ConfigurationError for the first source that doesn't exist.
+
+    It's better to hear of a wrong name before the work than after it.
+    """
+    for name in names:
+        is_named_otherwise = name == STANDARD or name.startswith(SCHEMES)
+        if not is_named_otherwise and not Path(name).exists():
+            raise _absent(name)
+
+
+def _absent(name: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{name!r} is not a file, a folder, or an http:// or https:// URL; use - for standard input"
+    )
 
 
 def _items_of_paths(paths: Iterable[Path], on_error: OnError) -> Iterator[Item]:

@@ -67,6 +67,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def _check(given: Namespace) -> None:
     for name in ("workers", "most"):
         checks.whole(1)(f"--{name}", getattr(given, name))
+    sources.require_sources(given.pages)
     if (out := given.output) is None:
         return
     if out.suffix == REPORT_SUFFIX:

@@ -208,7 +208,8 @@ def test_wrong_arguments_are_told_before_the_work(run: Run, arguments: str, mess
 
 def test_an_earlier_result_stays_if_nothing_can_be_read(run: Run) -> None:
     Path("there.csv").write_text("mine")
-    said = run("scan missing --output there.csv --force")
+    Path("table.tsv").write_text("url")
+    said = run("scan table.tsv --output there.csv --force")
     assert (said.status, "was not written" in said.out, Path("there.csv").read_text()) == (
         1,
         True,
