@@ -421,7 +421,7 @@ def test_what_cannot_be_compared_or_read_is_said_and_does_not_end_the_run(pages:
         [True] * 3,
     )
     # No index begins with what cannot be read.
-    assert pages("check no-such-file neither-this --store sqlite:///other.sqlite").status == 1
+    assert pages("check broken.warc --store sqlite:///other.sqlite").status == 1
     assert not Path("other.sqlite").exists()
 
 
