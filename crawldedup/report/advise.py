@@ -4,7 +4,7 @@ import json
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from crawldedup.advice.evidence import saved_by
 from crawldedup.advice.export import Export, export, for_discarder, for_link_extractor
@@ -13,6 +13,12 @@ from crawldedup.advice.rules import Rule
 from crawldedup.commands.command import Output, safe_message
 from crawldedup.journal import find_journals
 from crawldedup.text import pluralize, printable
+
+Row = dict[str, Any]
+# The patterns of copies without a rule that are named: the largest, with mostly copies.
+_MOST_PATTERNS: Final = 5
+_LEAST_PAGES: Final = 20
+_LEAST_COPIES: Final = 0.8
 
 _WRITERS: Final = {"duplicate-url-discarder": for_discarder, "deny": for_link_extractor}
 
@@ -29,9 +35,13 @@ def advise(given: Namespace, output: Output) -> None:
     with output.shares() as progress, Database(progress) as database:
         unreadable = database.load(journals)
         pages, withdrawn = database.evidence()
+        rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
+        database.explain_by(rules, of_single_pages=True)
+        without_rule = database.rows(
+            "copied_patterns", least=_LEAST_PAGES, share=_LEAST_COPIES, most=_MOST_PATTERNS
+        )
     if unreadable:
         output.left_out(unreadable, "line")
-    rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
     exported = (
         export(rules, pages, writer)
         if writer
@@ -58,6 +68,14 @@ def advise(given: Namespace, output: Output) -> None:
         output.error(
             f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'page')}"
         )
+    for pattern in without_rule:
+        output.error(_without_rule_in_words(pattern))
+
+
+def _without_rule_in_words(pattern: Row) -> str:
+    place, pages = f"{pattern['site']}{pattern['name']}", pluralize(pattern["pages"], "page")
+    was = "was" if pattern["kept"] == 1 else "were"
+    return f"no rule for {place} ({pages}): {pattern['kept']:,} of them {was} kept"
 
 
 def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:

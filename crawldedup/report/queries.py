@@ -164,12 +164,13 @@ class Database(AbstractContextManager["Database"]):
         with self._errors():
             self._connection.execute(copy, {"path": path, **values})
 
-    def explain_by(self, rules: Sequence[Rule]) -> None:
+    def explain_by(self, rules: Sequence[Rule], *, of_single_pages: bool = False) -> None:
         """Mark the copies that these rules explain. Raises ReportError.
 
-        Rules for single pages explain nothing, because many URLs of one page may still be a trap.
+        Rules for single pages explain nothing by default, because many URLs of one page may still
+        be a trap.
         """
-        book = RuleBook([rule for rule in rules if not rule.targets])
+        book = RuleBook([rule for rule in rules if of_single_pages or not rule.targets])
 
         def have_one_target(url: str, original: str) -> bool:
             """Return whether the rules rewrite both addresses to the same one."""

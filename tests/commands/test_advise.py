@@ -87,3 +87,44 @@ def test_what_a_journal_holds_is_safe_to_show(run: Run) -> None:
     Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages])))
     out = run("advise .").out
     assert ("\\x1b[31msid" in out, "\x1b[31m" in out) == (True, False)
+
+
+def test_patterns_of_copies_without_a_rule_are_named(run: Run) -> None:
+    urls = [f"https://e.com/news/{number}" for number in range(25)]
+    prints = [{"url": f"{url}/print", "outcome": "near", "original": url} for url in urls]
+    # They lead to other pages than their own, so no rule can be made of them.
+    for number, page in enumerate(prints):
+        page["original"] = urls[number - 1]
+    for page in prints[:4]:
+        page["outcome"] = "new"
+    pages = [{"url": url, "outcome": "new"} for url in urls]
+    few = [{"url": f"{url}/few", "outcome": "near", "original": url} for url in urls[:9]]
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages, *prints, *few])))
+    said = run("advise .")
+    named = [line for line in said.err.splitlines() if "no rule for" in line]
+    assert (said.status, named) == (
+        0,
+        ["crawldedup: no rule for e.com/news/{n}/print (25 pages): 4 of them were kept"],
+    )
+
+
+def test_patterns_that_a_rule_explains_are_not_named(run: Run) -> None:
+    urls = [f"https://e.com/news/{number}" for number in range(9)]
+    pages = [{"url": url, "outcome": "new"} for url in urls]
+    pages += [
+        {"url": f"{url}?sid={sid}", "outcome": "exact", "original": url}
+        for url in urls
+        for sid in range(6)
+    ]
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages])))
+    said = run("advise .")
+    assert ("?sid" in said.out, "no rule for" in said.err) == (True, False)
+    # The same copies at other addresses, of which no rule can be made.
+    for number, page in enumerate(pages[9:]):
+        page["url"] = f"https://e.com/news/{number}00"
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages])))
+    said = run("advise .")
+    assert ("?sid" in said.out, "no rule for e.com/news/{n} (63 pages): 9" in said.err) == (
+        False,
+        True,
+    )

@@ -172,6 +172,13 @@ FROM (SELECT unnest(range($last + 1)) AS slot) LEFT JOIN (
 CREATE TABLE explained AS SELECT number FROM pages
 WHERE $has_rules AND is_copy(outcome) AND original IS NOT NULL AND have_one_target(url, original);
 
+-- name: copied_patterns
+-- Patterns of pages that are mostly copies which no rule explains.
+SELECT site, pattern AS name, count(*) AS pages, count(*) - count(*) FILTER (is_copy(outcome)) AS kept
+FROM places WHERE is_judged(outcome) GROUP BY site, pattern
+HAVING count(*) >= $least AND count(*) FILTER (is_copy(outcome) AND number NOT IN (FROM explained)) >= $share * count(*)
+ORDER BY pages DESC, site, name LIMIT $most;
+
 -- name: make_places
 -- `recent` is the share of new pages among the last judged ones, `since_new` is the number of judged pages after the
 -- last one with its own text, and `originals` is the number of pages that the copies repeat. In a trap, these are five
