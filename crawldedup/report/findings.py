@@ -69,7 +69,7 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(
             "bad",
             f"A login wall, a ban or a soft 404 is likely: {share} {wall['url']}.",
-            "skipped",
+            "walls",
         )
     if missing := sum(process["end"] is None for process in crawl["processes"]):
         count = len(crawl["processes"])
@@ -195,7 +195,7 @@ def _text_of_trap(group: Mapping[str, Any]) -> str:
     rest = group["checked"] - copies - hardly
     if not hardly:
         text = f"{copies:,} of {pages} at {place} are copies or nearly empty"
-        return f"A trap ({group['trap']}): {text}; {rest:,} are not."
+        return f"A trap ({group['trap']}): {text}; {rest:,} {'is' if rest == 1 else 'are'} not."
     text = f"{hardly:,} of {pages} at {place} hardly differ from others and were kept"
     return (
         f"A trap ({group['trap']}), or contents that share most of their text: {text}, "

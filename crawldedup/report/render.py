@@ -303,7 +303,7 @@ def change_by(what_if: Mapping[str, Any]) -> str:
         return f"at most {what_if['kept']:,} fewer duplicates"
     return (
         "more duplicates"
-        if what_if["dropped"] is None
+        if not what_if["dropped"]
         else f"at least {what_if['dropped']:,} more duplicates"
     )
 

@@ -17,6 +17,10 @@ class Addon:
     item pipeline is added if ``CRAWLDEDUP_ITEM_FIELDS`` is set.
     """
 
+    def __repr__(self) -> str:
+        """Return its name, which Scrapy logs."""
+        return "crawldedup.Addon"
+
     def update_settings(self, settings: BaseSettings) -> None:
         """Place the middlewares; called by Scrapy before the crawl starts."""
         place = settings.setdefault_in_component_priority_dict

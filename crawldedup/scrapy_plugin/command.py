@@ -4,7 +4,7 @@ Scrapy imports this module to run any of its commands, so every import at the to
 them.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import closing
 from typing import Any, ClassVar, Final
 
@@ -15,6 +15,15 @@ from scrapy.utils.project import data_path
 _ON_PAGES: Final = ("explain", "forget")
 _ON_JOURNALS: Final = ("report", "advise")
 _ACTIONS: Final = (*_ON_PAGES, "info", "clear", *_ON_JOURNALS)
+
+
+def _action(name: str) -> str:
+    """Return the name of an action. Raises ArgumentTypeError for one that is elsewhere."""
+    if name == "changes":
+        raise ArgumentTypeError(
+            "`crawldedup changes` compares two crawls; --source names the folder of their journals"
+        )
+    return name
 
 
 class Command(ScrapyCommand):
@@ -45,7 +54,7 @@ class Command(ScrapyCommand):
         from crawldedup.report.command import ARGUMENTS
 
         super().add_options(parser)
-        parser.add_argument("action", choices=_ACTIONS)
+        parser.add_argument("action", type=_action, choices=_ACTIONS)
         parser.add_argument("names", nargs="*")
         group = parser.add_argument_group("Deduplication")
         group.add_argument("--spider", metavar="NAME", help="use the settings of this spider")

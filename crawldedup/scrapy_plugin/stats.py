@@ -337,5 +337,8 @@ class CrawlStats:
         }
 
 
+_IN_WORDS: Final = {"no_callback": "no_callback (robots.txt, media and the like)"}
+
+
 def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{reason} {count}" for reason, count in counts.items())
+    return ", ".join(f"{_IN_WORDS.get(reason, reason)} {count}" for reason, count in counts.items())

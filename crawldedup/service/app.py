@@ -63,6 +63,9 @@ async def _nothing(*_: object) -> Answer:
     raise ProblemError("not-found", 404, _NO_PATH)
 
 
+# Answers are for the client that asked, and are what they say.
+_ALWAYS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+
 _ROUTES: Final = {
     route.path: route for route in (*ENDPOINTS, OPENAPI_ROUTE, DOCS_ROUTE, METRICS_ROUTE, *PAGES)
 }
@@ -116,7 +119,7 @@ class Edge:
             answer = refusal.answer()
         finally:
             self._held -= len(body)
-        sent = {"content-length": str(len(answer.body)), **answer.headers}
+        sent = {"content-length": str(len(answer.body)), **_ALWAYS, **answer.headers}
         start = {
             "status": answer.status,
             "headers": [(name.encode(), value.encode()) for name, value in sent.items()],

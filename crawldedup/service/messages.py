@@ -30,7 +30,10 @@ _UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
 Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
 Url = Annotated[
     Name,
-    Meta(description="The URL of the page, which can be empty if nothing depends on it."),
+    Meta(
+        description="The URL of the page, which can be empty if nothing depends on it. A name that "
+        "is not a URL, such as the number of a text, is taken as it is, and has no site."
+    ),
 ]
 
 

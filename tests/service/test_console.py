@@ -219,6 +219,21 @@ def test_what_is_escaped_in_a_long_form_comes_back_whole(console: Service, befor
     assert (len(shown), shown == text.strip()) == (len(text.strip()), True)
 
 
+def test_the_page_of_the_interface_shows_names_as_code(console: Service) -> None:
+    page = LexborHTMLParser(console.http.get("/docs").text)
+    prose = " ".join(each.text() for each in page.css("p, dd"))
+    assert ("`" in prose, "near_duplicate" in [each.text() for each in page.css("dd code")]) == (
+        False,
+        True,
+    )
+
+
+@pytest.mark.parametrize("path", ["/v1/info", "/openapi.json", "/nowhere"])
+def test_answers_for_programs_are_neither_guessed_nor_kept(console: Service, path: str) -> None:
+    headers = console.http.get(path).headers
+    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
+
+
 @pytest.mark.parametrize("path", ["/", "/search", "/index", "/docs"])
 def test_every_page_forbids_what_it_does_not_need(console: Service, path: str) -> None:
     headers = console.http.get(path).headers

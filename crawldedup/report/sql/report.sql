@@ -225,7 +225,8 @@ CREATE TABLE parameters AS WITH pairs AS (
     FROM pairs
 ), biggest AS (
     SELECT site, name, unnest(counted(outcome, rejected_by)), coalesce(sum(bytes), 0) AS bytes, NULL AS recent,
-        0 AS since_new, 0 AS originals, count(*) FILTER (is_explained) AS explained, approx_count_distinct(value) AS "values",
+        0 AS since_new, 0 AS originals, count(*) FILTER (is_explained) AS explained,
+        least(count(*), approx_count_distinct(value)) AS "values",
         avg(regexp_full_match(value, '\d{4}-?\d{1,2}(-?\d{1,2})?')::INTEGER) > 0.5
             OR regexp_full_match(lower(name), 'date|day|month|year|week|ical|tribe-bar-date')
             -- Without dates, they name a place in a list, or where a visitor comes from. A calendar has dates.
