@@ -640,3 +640,35 @@ class TestDeliveries:
                 next(verdicts)
             assert is_lasting or next(verdicts).kind is Kind.NEW
         assert self.is_kept(shared)
+
+
+def test_an_index_that_is_emptied_in_the_middle_of_a_crawl_is_reported_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    pages = [Page(f"https://a.example/{number}", text=f"Boat {number}.") for number in range(150)]
+    with Deduplicator(store) as dedup, Deduplicator(store) as other:
+        list(dedup.check_many(pages))
+        assert "nearly empty" not in caplog.text
+        other.clear()
+        list(dedup.check_many(pages))
+        assert "is nearly empty again (pages: 1, before: 150)" in caplog.text
+        other.clear()
+        caplog.clear()
+        list(dedup.check_many(pages))
+        assert "nearly empty" not in caplog.text
+
+
+def test_a_small_index_and_ones_own_clear_are_no_loss(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    with Deduplicator(store) as dedup, Deduplicator(store) as other:
+        for number in range(99):
+            dedup.check(f"https://a.example/{number}", text=f"Boat {number}.")
+        other.clear()
+        for number in range(150):
+            dedup.check(f"https://a.example/{number}", text=f"Boat {number}.")
+        dedup.clear()
+        dedup.check("https://a.example/", text="Boat.")
+    assert "nearly empty" not in caplog.text

@@ -311,7 +311,7 @@ class Judge:
         if isinstance(answer, StoreError):
             return answer
         if job.page.remember:
-            self._index.pages = answer.pages
+            self._index.note_pages(answer.pages)
             self._index.queries.hot_prefixes.learn(job.query, answer)
         verdict = verdict_of(job.page.url, job.fingerprint, job.query, answer)
         return self.with_coverage(verdict, job.page, job.fingerprint, job.query)

@@ -24,6 +24,10 @@ from crawldedup.stores.contract import CrawlSession, Layout, PageName, Record
 HEARTBEAT_SECONDS: Final = 20.0
 """How often a running crawler renews its lease."""
 
+# An index of at least this many pages was emptied if no more than one in so many is left.
+_LEAST_LOST: Final = 100
+_SHARE_LOST: Final = 20
+
 _log: Final = logging.getLogger(__name__)
 
 
@@ -64,6 +68,7 @@ class Index:
         self._next_heartbeat = 0.0
         self._next_look = 0.0
         self._accepts_any_scope = False
+        self._has_lost_pages = False
         self._delivered: dict[PageId, None] = {}  # A dict keeps the order, and each page once.
 
     @property
@@ -143,6 +148,22 @@ class Index:
                 shown_url(self.options.store),
                 self.options.namespace,
             )
+
+    def note_pages(self, pages: int) -> None:
+        """Note how many pages the index has, according to its store. A loss is reported once."""
+        before, self.pages = self.pages, pages
+        if self._has_lost_pages or before < _LEAST_LOST or pages * _SHARE_LOST > before:
+            return
+        self._has_lost_pages = True
+        _log.warning(
+            "crawldedup: the index in %s, namespace %s, is nearly empty again (pages: %s, before: "
+            "%s): pages that were delivered before will come once more. Was it cleared, or did the "
+            "store restart without its data?",
+            shown_url(self.options.store),
+            self.options.namespace,
+            f"{pages:,}",
+            f"{before:,}",
+        )
 
     def _warn_of_other_scope(self) -> None:
         # Pages of different scopes look unrelated, so every page would be new.

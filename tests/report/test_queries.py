@@ -545,3 +545,24 @@ def test_texts_of_different_indexes_are_not_compared(
         "skipped": 1,
         "gone": 2,
     }
+
+
+@pytest.mark.parametrize("size", [90, 142, 300])
+def test_a_parameter_never_has_more_values_than_pages(report_of: ReportOf, size: int) -> None:
+    """The number of values is an estimate, which may be too high."""
+    made = report_of(*[page(f"{E_COM}?id={number}") for number in range(size)])
+    (parameter,) = made["parameters"]
+    assert 0.8 * size < parameter["values"] <= parameter["responses"] == size
+
+
+def test_a_near_duplicate_that_is_a_view_is_marked(report_of: ReportOf) -> None:
+    seen = {"similarity": 0.6, "by_view": True}
+    made = report_of(
+        page(E_COM),
+        page(f"{E_COM}?print=1", "near", original=E_COM, **seen),
+        page(f"{E_COM}?a=1", "near", original=E_COM, similarity=0.95),
+    )
+    assert [(each["similarity"], each["by_view"]) for each in made["similarity"]["least"]] == [
+        (0.6, True),
+        (0.95, False),
+    ]

@@ -154,6 +154,12 @@ def test_what_is_not_possible_is_said_in_one_line(
     assert not Path("missing.sqlite").exists()
 
 
+def test_changes_are_shown_by_another_program(project: Project) -> None:
+    with pytest.raises(SystemExit):
+        project.run("changes")
+    assert "`crawldedup changes` compares two crawls" in project.capsys.readouterr().err
+
+
 def test_as_a_program_it_asks_the_index_of_a_job_and_touches_nothing_of_its_crawls(
     tmp_path: Path, near: str
 ) -> None:
