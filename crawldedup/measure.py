@@ -28,13 +28,13 @@ from crawldedup.marks.address import Address
 from crawldedup.marks.relation import conflict
 from crawldedup.marks.values import Marks, ShownMarks, address_marks
 from crawldedup.options import Options
-from crawldedup.page import Page
 from crawldedup.text import pluralize, printable
 from crawldedup.urls import NO_LINKS, HeadLinks, canonical_url
 
 if TYPE_CHECKING:
     from crawldedup.commands.items import Item
     from crawldedup.literature.bench import Truth
+    from crawldedup.page import Page
 
 DEFAULT: Final = "crawldedup"
 # A flagged page is false if its best similarity is more than this below the required one.
@@ -254,6 +254,7 @@ def corpus_of(
     Raises ConfigurationError if none of them can be read.
     """
     from crawldedup.commands.items import Unread
+    from crawldedup.page import Page
     from crawldedup.reading.reader import PageReader
 
     reader = PageReader(options)
