@@ -115,9 +115,9 @@ class ReadPage:
         )
 
 
-Content = PageContent | Fingerprint | PageError
-"""The result of reading a page: its content, the fingerprint that was given instead, or the reason
-why it can't be read.
+Content = PageContent | ReadPage | Fingerprint | PageError
+"""The result of reading a page: its content, what a worker has read of it, the fingerprint that was
+given instead, or the reason why it can't be read.
 """
 
 FingerprintOrError = Fingerprint | CrawlDedupError
@@ -310,7 +310,8 @@ class PageReader:
         readable = [content for content in contents if isinstance(content, PageContent)]
         made = iter(self.fingerprints(readable, key))
         results: list[FingerprintOrError] = []
-        for page, content in zip(pages, contents, strict=True):
+        for page, read in zip(pages, contents, strict=True):
+            content = read.fingerprint if isinstance(read, ReadPage) else read
             if isinstance(content, PageContent):
                 results.append(next(made))
             elif isinstance(content, Fingerprint) and content.key_id != key.id:

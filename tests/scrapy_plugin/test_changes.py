@@ -103,7 +103,9 @@ def test_each_page_is_what_the_two_crawls_say(
     assert rows["changed"]["what"] == "text"
     assert "{+" in rows["changed"]["difference"]
     assert rows["price"]["what"] == "data"
+    assert rows["price"]["difference"] == "product:price:amount now 12.00"
     assert rows["sold-out"]["what"] == "availability"
+    assert rows["sold-out"]["difference"] == "availability now outofstock"
     capsys.readouterr()
     assert main([*command, "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
@@ -118,7 +120,7 @@ def test_each_page_is_what_the_two_crawls_say(
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert "/moved-here" in shown
-    assert "(data)" in shown
+    assert "(data: product:price:amount now 12.00)" in shown
 
 
 def test_a_table_is_written_and_is_safe_to_open(journals: Path) -> None:
