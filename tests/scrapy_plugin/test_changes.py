@@ -248,6 +248,23 @@ def test_the_last_crawl_is_compared_with_the_one_before_a_time(
     assert json.loads(capsys.readouterr().out)["changes"]["new"] == new
 
 
+@pytest.mark.parametrize("named", [f"journals/{NOW - HOUR}.jsonl", "journals"])
+def test_the_crawl_before_is_looked_for_beside_the_named_one(
+    daily: Path, capsys: pytest.CaptureFixture[str], named: str
+) -> None:
+    folder = daily / "journals"
+    folder.mkdir()
+    for path in daily.glob("*.jsonl"):
+        path.rename(folder / path.name)
+    command = ["changes", named, "--since", "1d", "--json"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["changes"]["new"] == 2
+    (folder / f"{NOW - 2 * DAY}.jsonl").rename(daily / "elsewhere.jsonl")
+    assert main(command) == 2
+    assert "in another folder, add --source FOLDER" in capsys.readouterr().err
+    assert main([*command, "--source", "."]) == 0
+
+
 def test_a_page_of_changes_shows_them_and_nothing_runs_in_it(tmp_path: Path) -> None:
     evil = "https://e.com/<script>window.broken=1</script>\u202e"
     wrong = "javascript:alert(1)//https://e.com/"
