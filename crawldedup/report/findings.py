@@ -237,10 +237,11 @@ def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("info", f"{what}: {how}.", "advice")
     if ended := report["ended"]:
         patterns = _named([row["pattern"] for row in ended])
+        all_of_them = " The report as a page lists them all." if len(ended) > _MOST_NAMED else ""
         yield Finding(
             "info",
             f"{pluralize(len(ended), 'URL pattern')} ended because the last pages brought "
-            f"nothing new (CRAWLDEDUP_BUDGET): {patterns}.",
+            f"nothing new (CRAWLDEDUP_BUDGET): {patterns}.{all_of_them}",
             "advice",
         )
     if withdrawn:
