@@ -74,7 +74,7 @@ class PageContent(Source):
     """True if the same HTML at another URL may be different content, as for a shell."""
 
     main: MainText | None = None
-    """The main text for users with its heading, and the name of the page, if they were requested."""
+    """The main text for users with its heading, and the name of the page, if they are requested."""
 
 
 @dataclass(frozen=True, slots=True)

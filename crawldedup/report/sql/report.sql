@@ -103,10 +103,20 @@ SELECT site, count(*) AS pages, min(url) AS url FROM places WHERE outcome = 'ski
 GROUP BY site ORDER BY pages DESC, site LIMIT 20;
 
 -- name: walls
--- In a fleet, several crawlers report each wall.
-SELECT wall AS url, coalesce(max(share), 0) AS share, coalesce(arg_max("window", share), 0) AS "window",
-    min(moment) AS seconds
-FROM lines WHERE wall IS NOT NULL GROUP BY wall ORDER BY seconds LIMIT 20;
+-- In a fleet, several crawlers report each wall. The place has more than half of the pages that read like it, or is
+-- empty.
+WITH named AS (
+    SELECT wall AS url, coalesce(max(share), 0) AS share, coalesce(arg_max("window", share), 0) AS "window",
+        min(moment) AS seconds
+    FROM lines WHERE wall IS NOT NULL GROUP BY wall ORDER BY seconds LIMIT 20
+), alike AS (
+    SELECT if(is_copy(outcome), original, rejected_url) AS url, site || pattern AS place, count(*) AS pages FROM places
+    WHERE is_copy(outcome) OR is_hardly_apart(outcome, rejected_by) GROUP BY ALL
+), at_most AS (
+    SELECT url, if(2 * max(pages) > sum(pages), arg_max(place, pages), '') AS place
+    FROM alike SEMI JOIN named USING (url) GROUP BY url
+)
+SELECT named.*, coalesce(place, '') AS place FROM named LEFT JOIN at_most USING (url) ORDER BY seconds;
 
 -- name: savings
 -- Pages that were downloaded after all, or anyway, are not saved downloads.
