@@ -25,6 +25,8 @@ TOKEN: Final = (
 )
 # Longer URLs are not brought into normal form, because parsing takes dozens of times their memory.
 _LONGEST_URL: Final = 8192
+# A part of a path that is a plain word, not the name of one page.
+_WORD: Final = re.compile(r"[a-z.]{1,20}")
 # The number of characters that are read of a Link header.
 _MAX_HEADER: Final = 8 * 1024
 # Claims with more characters are ignored.
@@ -151,3 +153,24 @@ def _joined(base: str, link: str) -> str:
         return ""
     is_usable = parts.scheme in ("http", "https") and parts.netloc and len(url) <= _MAX_URL
     return url if is_usable else ""
+
+
+def pattern_of(url: str) -> str:
+    """Return the pattern of a URL, such as ``http://example.com/calendar/*/*?view``.
+
+    It consists of the host, the plain words of the path, and the names of the parameters.
+    """
+    address, _, query = url.partition("?")
+    scheme, _, rest = address.partition("://")
+    host, *parts = rest.split("/")
+    path = "".join(f"/{part if not part or _WORD.fullmatch(part) else '*'}" for part in parts)
+    parameters = sorted(part.partition("=")[0] for part in query.split("&"))
+    return f"{scheme}://{host}{path or '/'}{'?' if query else ''}{'&'.join(parameters)}"
+
+
+def places_of(url: str) -> tuple[str, str]:
+    """Return the pattern of a URL, and that of all URLs on its host with the same first folder."""
+    pattern = pattern_of(url)
+    scheme, _, rest = pattern.partition("?")[0].partition("://")
+    host, first, *_ = [*rest.split("/"), ""]
+    return pattern, f"{scheme}://{host}/{first}/…"

@@ -106,7 +106,8 @@ class Verdict:
     by_view: bool = False
     probes: int = 0  #: How many ranges of keys the search planned to read: a measure of its work.
     candidates: int = 0  #: How many remembered pages were compared: a measure of its work.
-    #: `[-earlier-] {+this+}` of a near duplicate or a changed page, with `keep_texts`.
+    #: What a changed page shows now instead of an earlier mark, such as "price now 64.90", and
+    #: with `keep_texts` `[-earlier-] {+this+}` of a near duplicate or a changed page.
     difference: str | None = None
     #: The URL of the nearest page that a new one was compared with, if it came near.
     rejected: str | None = None

@@ -112,18 +112,26 @@ class TestRevisits:
         ("page", "changed_by", "described"),
         [
             ({"text": f"{TEXT} It was moved."}, ("text",), r"known, with other text \(0\.9\d+\)"),
-            ({"price": 21}, ("data",), r"known, with other data \(1\.000\)"),
+            (
+                {"price": 21},
+                ("data",),
+                r"known, with other data \(1\.000\): declared offers price now 21",
+            ),
             (
                 {"price": 21, "text": f"{TEXT} It was moved."},
                 ("data", "text"),
-                r"known, with other data and other text \(0\.9\d+\)",
+                r"known, with other data and other text \(0\.9\d+\): declared offers price now 21",
             ),
             (
                 {"name": "The Kettle"},
                 ("name", "text"),
-                "known, with another name and other text .*",
+                r"known, with another name and other text \(.*\): name now \"the kettle\"",
             ),
-            ({"picture": "red"}, ("picture",), r"known, with another lead picture \(1\.000\)"),
+            (
+                {"picture": "red"},
+                ("picture",),
+                r"known, with another lead picture \(1\.000\): lead picture now red-kettle",
+            ),
             ({"comment": "We do not."}, ("comments",), r"known, with new comments \(1\.000\)"),
         ],
     )
@@ -137,6 +145,50 @@ class TestRevisits:
         assert changed.changed_by == changed_by
         assert re.fullmatch(described, describe(changed))
         assert wire.from_plain(Verdict, wire.plain(changed)) == changed
+
+    @pytest.mark.parametrize(
+        ("before", "after", "difference"),
+        [
+            (
+                '<iframe src="https://player.example/v/1"></iframe>',
+                '<iframe src="https://player.example/v/2"></iframe>',
+                "player now v/2?",
+            ),
+            # Only the values that are new are named.
+            (
+                '<meta property="product:price:amount" content="61.90">'
+                '<meta property="product:retailer_item_id" content="L1">',
+                '<meta property="product:price:amount" content="64.90">'
+                '<meta property="product:retailer_item_id" content="L1">',
+                "product:price:amount now 64.90",
+            ),
+        ],
+    )
+    def test_the_new_value_of_a_mark_is_told(
+        self, before: str, after: str, difference: str
+    ) -> None:
+        page = f"<title>Kettle</title>%s<main><h1>Kettle</h1>%s<p>{TEXT}</p></main>"
+        with Deduplicator(keep_texts=True) as dedup:
+            dedup.check(A, html=page % (before, before))
+            changed = dedup.check(A, html=page % (after, after))
+        assert changed.difference == difference
+
+    def test_the_new_value_of_a_mark_comes_before_the_words_that_differ(self) -> None:
+        with Deduplicator(keep_texts=True) as dedup:
+            dedup.check(A, html=commented_product())
+            changed = dedup.check(A, html=commented_product(price=21, text=f"{TEXT} It was moved."))
+            again = dedup.check(A, html=commented_product(price=21, text=f"{TEXT} It was moved."))
+        assert changed.difference is not None
+        assert changed.difference.startswith("declared offers price now 21; ")
+        assert changed.difference.endswith("{+It was moved.+}")
+        assert not again.difference
+
+    def test_a_long_new_value_is_cut_off(self) -> None:
+        with Deduplicator() as dedup:
+            dedup.check(A, html=commented_product())
+            changed = dedup.check(A, html=commented_product(name="Kettle " * 2_000))
+        assert changed.difference is not None
+        assert len(changed.difference) < 120
 
 
 def commented_product(

@@ -255,7 +255,7 @@ class AsyncDeduplicator:
         begun = perf_counter()
         read, reading_seconds = await self._read(page, task)
         prepared = prepare(page, read) if prepare else page
-        verdict, asking_seconds = await self._questions.put(prepared, read.fingerprint)
+        verdict, asking_seconds = await self._questions.put(prepared, read)
         if page.remember and (verdict.replaces or not verdict.is_duplicate):
             self._early.note(prepared, read, self.hosts)
         timings = Timings(reading_seconds, asking_seconds, perf_counter() - begun)
@@ -435,7 +435,7 @@ class AsyncDeduplicator:
         return self._questions.put(page, content)
 
     async def _content_of(self, page: Page) -> Content:
-        """Return the content of a short text, and the fingerprint of any other page."""
+        """Return the content of a short text, and what was read of any other page."""
         # The fingerprints of short texts are made in batches, in a third of the time.
         if not needs_worker(page):
             return self._reader.try_content(page)
@@ -445,7 +445,7 @@ class AsyncDeduplicator:
             if error.reason != SHELL:
                 raise
             return error
-        return timed.read.fingerprint
+        return timed.read
 
     async def _read(self, page: Page, task: ReadingTask = "read") -> TimedRead:
         """Read a page here if that's quick, or else in a worker.

@@ -28,6 +28,7 @@ from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind
 
 _COMPARING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
+_MOST_SITES: Final = 10
 _OTHER_FORMATS: Final = {".csv", ".tsv", ".xml", ".parquet", ".xlsx", ".html"}
 
 
@@ -70,6 +71,13 @@ def restore(given: Namespace, output: Output) -> None:
     else:
         values = {"output": given.output, "restored": restored, "set_aside": read}
         output.show(values, f"{words} to {printable(given.output)}")
+    _tell_missing(wanted, unreadable, output)
+
+
+def _tell_missing(wanted: "_Wanted", unreadable: int, output: Output) -> None:
+    """Say if no item is of the wanted site, and how many parts of the files can't be read."""
+    if missing := wanted.missing_site():
+        output.error(missing)
     if unreadable:
         output.left_out(unreadable, "part")
 
@@ -240,9 +248,14 @@ class _Wanted:
         if self._similarity and self._similarity[0] > self._similarity[1]:
             raise ConfigurationError("--similarity takes the lower number first")
         self._patterns = check_patterns("--pattern", given.pattern) if given.pattern else ()
+        self._has_site = False
+        # The sites of the items, at most one more than are named.
+        self._sites: dict[str, None] = {}
 
     def holds_for(self, aside: Aside) -> bool:
         """Return whether an item meets all conditions."""
+        if self._site is not None:
+            self._note_site(site_of(aside.url))
         if self._evidence is not None and aside.evidence != self._evidence:
             return False
         if self._cluster is not None and aside.cluster != self._cluster:
@@ -252,6 +265,20 @@ class _Wanted:
         # Restoring one item too many is better than losing one.
         is_found = all(matches(each, aside.url, otherwise=True) for each in self._patterns)
         return is_found and self._is_in_range(aside.similarity)
+
+    def _note_site(self, site: str | None) -> None:
+        if site == self._site:
+            self._has_site = True
+        elif site and len(self._sites) <= _MOST_SITES:
+            self._sites[site] = None
+
+    def missing_site(self) -> str:
+        """Return a sentence about the sites of the items if none is of the wanted one, or ""."""
+        if self._site is None or self._has_site or not self._sites:
+            return ""
+        named = [printable(site, 100) for site in self._sites][:_MOST_SITES]
+        more = ", and more" if len(self._sites) > _MOST_SITES else ""
+        return f"no item is of the site {self._site}; there are items of {', '.join(named)}{more}"
 
     def _is_in_range(self, similarity: float | None) -> bool:
         if not self._similarity:

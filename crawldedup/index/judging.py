@@ -20,11 +20,11 @@ from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.index.lifetime import Index
 from crawldedup.index.paragraphs import coverage
 from crawldedup.index.queries import Subject
-from crawldedup.index.verdicts import preview, verdict_of, verdict_of_shell
+from crawldedup.index.verdicts import preview, verdict_of, verdict_of_shell, with_new_values
 from crawldedup.key import Key
 from crawldedup.page import Page, PageId
 from crawldedup.reading.omissions import Omission
-from crawldedup.reading.reader import Content, PageContent, PageReader
+from crawldedup.reading.reader import Content, PageContent, PageReader, ReadPage
 from crawldedup.reading.shells import SHELL
 from crawldedup.stores.contract import Answer, Answers, Query, Record
 from crawldedup.urls import claimed_url
@@ -314,6 +314,9 @@ class Judge:
             self._index.note_pages(answer.pages)
             self._index.queries.hot_prefixes.learn(job.query, answer)
         verdict = verdict_of(job.page.url, job.fingerprint, job.query, answer)
+        if verdict.changed_by and answer.record and isinstance(job.content, PageContent | ReadPage):
+            shown, key = job.content.marks, self._index.key
+            verdict = with_new_values(verdict, job.query, answer.record, shown, key)
         return self.with_coverage(verdict, job.page, job.fingerprint, job.query)
 
     def with_coverage(

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.key import Key
 from crawldedup.marks.relation import Conflict
-from crawldedup.marks.visits import changes_between, shows_new_comments
+from crawldedup.marks.values import ShownMarks
+from crawldedup.marks.visits import changes_between, new_values, shows_new_comments
 from crawldedup.reading.difference import difference, unpacked_text
 from crawldedup.search import decision
 from crawldedup.stores.contract import DIGEST_MASK, Answer, PageName, Query, Record
@@ -100,6 +102,29 @@ def _needs_view(query: Query, record: Record) -> bool:
     """Return whether a record is only a copy of the page because they are views of one page."""
     cost = query.rule.cost(query.record.signature, record.signature)
     return cost > query.rule.limit and query.has_certain_view(record.marks)
+
+
+def with_new_values(
+    verdict: Verdict, query: Query, record: Record, shown: ShownMarks | None, key: Key
+) -> Verdict:
+    """Add to the verdict on a changed page what its new marks show now.
+
+    Args:
+        verdict: The verdict.
+        query: The query about the page.
+        record: The record of the earlier visit.
+        shown: The marks of the page as it shows them, if they are known.
+        key: The key of the index.
+    """
+    if shown is None:
+        return verdict
+    values = new_values(query.record.marks, record.marks, shown, key)
+    if not values:
+        return verdict
+    difference = ", ".join(values)
+    if verdict.difference:
+        difference += f"; {verdict.difference}"
+    return replace(verdict, difference=difference)
 
 
 def _changes(query: Query, record: Record) -> tuple[str, ...]:

@@ -1,8 +1,22 @@
 """Use the marks of a page to find out what has changed since an earlier visit."""
 
+from typing import Final
+
+from crawldedup.key import Key
 from crawldedup.marks.packing import unpacked
+from crawldedup.marks.reasons import brief
 from crawldedup.marks.relation import Conflict, have_new_comments, shown_conflicts
-from crawldedup.marks.values import AVAILABILITY, AVAILABILITY_HASH, ContentMarks
+from crawldedup.marks.values import (
+    AVAILABILITY,
+    AVAILABILITY_HASH,
+    MOST_LINKS,
+    ContentMarks,
+    Datum,
+    ShownMarks,
+)
+
+_MOST_VALUES: Final = 4
+"""The most values of a page that are named."""
 
 
 def shows_new_comments(marks: bytes, before: bytes) -> bool:
@@ -45,11 +59,70 @@ def changes_between(marks: bytes, before: bytes) -> tuple[str, ...]:
 
 def _changed_data(marks: ContentMarks, before: ContentMarks) -> list[str]:
     """Return which data have changed: "data", "availability", or both."""
-    earlier = dict(before.data)
-    names = [name for name, value in marks.data if earlier.get(name, value) != value]
+    names = [datum.name for datum in _new_data(marks, before)]
     called = []
     if any(name != AVAILABILITY_HASH for name in names):
         called.append(Conflict.DATA.name.lower())
     if AVAILABILITY_HASH in names:
         called.append(AVAILABILITY)
     return called
+
+
+def _new_data(marks: ContentMarks, before: ContentMarks) -> list[Datum]:
+    """Return the data whose values have changed."""
+    earlier = dict(before.data)
+    return [datum for datum in marks.data if earlier.get(datum.name, datum.value) != datum.value]
+
+
+def new_values(marks: bytes, before: bytes, shown: ShownMarks, key: Key) -> tuple[str, ...]:
+    """Return what the marks that have changed since an earlier visit show now, in words.
+
+    An index only has hashes, so the earlier values aren't known, except for the length of a list.
+    Long values are cut off.
+
+    Args:
+        marks: The packed marks of the page.
+        before: Those of the earlier visit.
+        shown: The marks as the page shows them.
+        key: The key of the index.
+
+    Returns:
+        Up to four phrases, such as "price now 64.90".
+    """
+    own, other = unpacked(marks), unpacked(before)
+    if own is None or other is None:
+        return ()
+    shown = brief(shown)
+    values: list[str] = []
+    for conflict in shown_conflicts(own.content, other.content):
+        if conflict is Conflict.LISTING:
+            values += _new_length(own.content, other.content)
+        elif conflict is Conflict.NAME and shown.name:
+            values.append(f'name now "{shown.name}"')
+        elif conflict is Conflict.PICTURE and shown.pictures:
+            values.append(f"lead picture now {shown.pictures[0]}")
+        elif conflict is Conflict.PLAYER and shown.players:
+            values.append(f"player now {shown.players[0]}")
+        elif conflict is Conflict.DATA:
+            values += _new_data_in_words(own.content, other.content, shown, key)
+    return tuple(values[:_MOST_VALUES])
+
+
+def _new_length(marks: ContentMarks, before: ContentMarks) -> list[str]:
+    """Return how many links a changed list has, unless they are too many to be counted."""
+    if marks.links == before.links or MOST_LINKS in (marks.links, before.links):
+        return []
+    return [f"{marks.links} links now, {before.links} before"]
+
+
+def _new_data_in_words(
+    marks: ContentMarks, before: ContentMarks, shown: ShownMarks, key: Key
+) -> list[str]:
+    """Return the new values of changed data, as in "price now 64.90"."""
+    changed = {datum.name for datum in _new_data(marks, before)}
+    hashed = shown.hashed(key).data
+    return [
+        f"{name} now {value}"
+        for (name, value), datum in zip(shown.data, hashed, strict=True)
+        if datum.name in changed
+    ]

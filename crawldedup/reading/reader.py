@@ -34,7 +34,7 @@ from crawldedup.reading.html import HtmlPage, check_size, tidy
 from crawldedup.reading.marks import marks_of_text, read_marks
 from crawldedup.reading.omissions import Omission, omissions_of
 from crawldedup.reading.shells import Shell, shell_of
-from crawldedup.reading.shown_name import shown_name
+from crawldedup.reading.shown_name import lacks_heading, shown_name
 from crawldedup.reading.volatile import (
     NOTHING,
     Changing,
@@ -74,7 +74,7 @@ class PageContent(Source):
     """True if the same HTML at another URL may be different content, as for a shell."""
 
     main: MainText | None = None
-    """The main text for users, and the name of the page, if they were requested."""
+    """The main text for users with its heading, and the name of the page, if they are requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +115,9 @@ class ReadPage:
         )
 
 
-Content = PageContent | Fingerprint | PageError
-"""The result of reading a page: its content, the fingerprint that was given instead, or the reason
-why it can't be read.
+Content = PageContent | ReadPage | Fingerprint | PageError
+"""The result of reading a page: its content, what a worker has read of it, the fingerprint that was
+given instead, or the reason why it can't be read.
 """
 
 FingerprintOrError = Fingerprint | CrawlDedupError
@@ -227,7 +227,11 @@ class PageReader:
                 content = _without_changing(content, changing, page_text.source.headings, key)
         content = self._with_marks(page, content, page_text)
         if with_text:
-            content = replace(content, main=_main_of(content, page_text))
+            main = _main_of(content, page_text)
+            is_whole_page = area_of(options.content, page.url) is None or content.unselected
+            if is_whole_page and self._extractor.is_heuristic:
+                main = _with_heading(main, page_text.source)
+            content = replace(content, main=main)
         shell = shell_of(page_text.source, page_text.compared, page.url)
         return content if shell is None else _of_shell(content, shell)
 
@@ -310,7 +314,8 @@ class PageReader:
         readable = [content for content in contents if isinstance(content, PageContent)]
         made = iter(self.fingerprints(readable, key))
         results: list[FingerprintOrError] = []
-        for page, content in zip(pages, contents, strict=True):
+        for page, read in zip(pages, contents, strict=True):
+            content = read.fingerprint if isinstance(read, ReadPage) else read
             if isinstance(content, PageContent):
                 results.append(next(made))
             elif isinstance(content, Fingerprint) and content.key_id != key.id:
@@ -371,6 +376,13 @@ def _main_of(content: PageContent, read: PageText) -> MainText:
     if read.name_line:
         text = text.removeprefix(f"{read.name_line}\n")
     return MainText(text or read.whole or "", shown_name(read.source, content.marks))
+
+
+def _with_heading(main: MainText, page: HtmlPage) -> MainText:
+    """Let a text begin with the heading that is the name of its page, if it isn't in the text."""
+    if not main.text or not main.name or not lacks_heading(main.text, main.name, page):
+        return main
+    return replace(main, text=f"{tidy(main.name)}\n{main.text}")
 
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:

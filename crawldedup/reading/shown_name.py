@@ -1,12 +1,15 @@
 """Find the name of a page as it's written. Marks have it in lower case, without punctuation."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from crawldedup.marks.values import ShownMarks
 from crawldedup.reading import mark_words
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.mark_words import name_of, words_of
 from crawldedup.reading.marks import LONGEST_HEADING, LONGEST_TITLE, headings_of
+
+_BEGINNING: Final = 2_000
 
 
 def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
@@ -22,6 +25,27 @@ def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
             if words_of(name) == wanted:
                 return name.strip()
     return page.name[:LONGEST_TITLE] or None
+
+
+def lacks_heading(text: str, name: str, page: HtmlPage) -> bool:
+    """Return whether the name of a page is one of its headings, but isn't in its text.
+
+    A text with another first-level heading has its heading, and the name is that of its site.
+
+    Args:
+        text: The main text.
+        name: The name of the page.
+        page: The page.
+    """
+    if name in text:
+        return False
+    wanted = words_of(name)
+    if wanted in words_of(text[:_BEGINNING]):  # with other spaces or punctuation
+        return False
+    headings = list(headings_of(page.blocks))
+    if any(heading.is_first and heading.text in text for heading in headings):
+        return False
+    return any(words_of(name_of(heading.text[:LONGEST_HEADING])) == wanted for heading in headings)
 
 
 def _names(page: HtmlPage) -> Iterator[str]:

@@ -52,9 +52,9 @@ _ARGUMENTS: Final[Arguments] = {
         "TIME",
     ),
     "--source": argument(
-        f"folder in which to look up crawls by name (default: {DEFAULT_SOURCE})",
+        "folder in which to look up crawls by name and by time (default: for --since, the folder "
+        f"of LATER; otherwise {DEFAULT_SOURCE})",
         "FOLDER",
-        default=DEFAULT_SOURCE,
     ),
     "-o --output": argument(
         "write all rows to this file (.csv or .jsonl), or a page (.html)", "FILE", type=Path
@@ -224,21 +224,36 @@ def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
                 "name two crawls to compare, EARLIER and LATER; `crawldedup report --crawls` lists "
                 "crawls, and --since TIME finds the earlier one"
             )
-        return _journals_of(given.earlier, given.source), _journals_of(given.later, given.source)
+        source = given.source or DEFAULT_SOURCE
+        return _journals_of(given.earlier, source), _journals_of(given.later, source)
     if given.later is not None:
         raise ConfigurationError("--since finds the earlier crawl: name only the later one")
     moment = _moment_of(given.since)
+    source = given.source or _folder_of(given.earlier)
     later = (
-        find_journals([given.source])
-        if given.earlier is None
-        else _journals_of(given.earlier, given.source)
+        find_journals([source]) if given.earlier is None else _journals_of(given.earlier, source)
     )
     if later[0].started <= moment:
         raise ConfigurationError(
             f"the crawl {printable(later[0].crawl)!r} began before {given.since}: nothing was "
             "crawled since"
         )
-    return find_before(given.source, later, moment), later
+    try:
+        return find_before(source, later, moment), later
+    except ConfigurationError as error:
+        if given.source is not None:
+            raise
+        raise ConfigurationError(
+            f"{error}; to look for it in another folder, add --source FOLDER"
+        ) from None
+
+
+def _folder_of(name: str | None) -> str:
+    """Return the folder in which to look for the crawls before a crawl, given as for LATER."""
+    path = Path(name or DEFAULT_SOURCE)
+    if path.is_dir():
+        return str(path)
+    return str(path.parent) if path.exists() else DEFAULT_SOURCE
 
 
 def _moment_of(since: str) -> float:

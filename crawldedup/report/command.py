@@ -29,11 +29,24 @@ _SOURCES: Final = f"journals of one crawl, or a folder of journals (default: {DE
 
 REPORT: Final = Command(
     "report what a crawl found: duplicates, traps, clusters, costs",
-    {"sources": argument(_SOURCES, "SOURCE", nargs="*", default=[DEFAULT_SOURCE]), **ARGUMENTS},
+    {
+        "sources": argument(_SOURCES, "SOURCE", nargs="*"),
+        "--source": argument("the same as SOURCE, as in `crawldedup changes`", "FOLDER"),
+        **ARGUMENTS,
+    },
     description="Reads the journals of all processes of a crawl, while it runs or later.",
     module=__name__,
+    run="report",
     index=None,
 )
+
+
+def report(given: Namespace, output: Output) -> None:
+    """Run the command `report`: see `run`. Without sources, read the folder of a project."""
+    if given.source is not None:
+        given.sources = [*given.sources, given.source]
+    given.sources = given.sources or [DEFAULT_SOURCE]
+    run(given, output)
 
 
 def run(given: Namespace, output: Output) -> None:

@@ -64,7 +64,8 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
             f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.",
             "skipped",
         )
-    for wall in report["walls"][:_MOST_NAMED]:
+    walls = [wall for wall in report["walls"] if not _is_trap(wall, report)]
+    for wall in walls[:_MOST_NAMED]:
         share = f"{100 * wall['share']:.0f}% of {wall['window']} pages in a row read like"
         yield Finding(
             "bad",
@@ -85,6 +86,20 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
             f"{pluralize(crawl['left_out'], 'line')} of the journals could not be read.",
             "about",
         )
+
+
+def _is_trap(wall: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
+    """Return whether the pages that read like a suspected wall are those of a trap that is told.
+
+    A wall also brings many copies at once, so this only applies to traps that show their cause in
+    their addresses: dates, sessions, or paths that grow.
+    """
+    traps = [group for group in report["stale"] if group["trap"]][:_MOST_NAMED]
+    return any(
+        wall["place"] == f"{group['site']}{group['name']}"
+        and (group["trap"] in _TRAPS_WITH_CAUSE or group["name"].endswith("…"))
+        for group in traps
+    )
 
 
 def _refusals(report: Mapping[str, Any]) -> Iterator[Finding]:
@@ -237,10 +252,11 @@ def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("info", f"{what}: {how}.", "advice")
     if ended := report["ended"]:
         patterns = _named([row["pattern"] for row in ended])
+        all_of_them = " The report as a page lists them all." if len(ended) > _MOST_NAMED else ""
         yield Finding(
             "info",
             f"{pluralize(len(ended), 'URL pattern')} ended because the last pages brought "
-            f"nothing new (CRAWLDEDUP_BUDGET): {patterns}.",
+            f"nothing new (CRAWLDEDUP_BUDGET): {patterns}.{all_of_them}",
             "advice",
         )
     if withdrawn:

@@ -27,6 +27,7 @@ from crawldedup.report.apart import SAME_TEXT, ignorable_in, in_words, named_in_
 from crawldedup.report.findings import findings_of
 from crawldedup.scope import site_of
 from crawldedup.search.decision import MAX_SIMILARITY, estimate_deviation
+from crawldedup.urls import places_of
 
 Progress = Callable[[str, float], None]
 Row = dict[str, Any]
@@ -53,7 +54,6 @@ _ROWS: Final = (
     "times",
     "savings",
     "over_budget",
-    "ended",
 )
 # The fields of a mined rule that a report shows.
 _ADVISED: Final = ("kind", "site", "what", "support", "copies", "confidence", "examples")
@@ -111,6 +111,7 @@ class Database(AbstractContextManager["Database"]):
         with self._errors():
             self._connection = duckdb.connect(folder / "journals.duckdb", config=config)
             self._connection.create_function("site_at", _site_at)
+            self._connection.create_function("budget_places_of", _budget_places_of)
             self._connection.execute(self._queries["macros"])
 
     def __exit__(self, *_: object) -> None:
@@ -224,6 +225,11 @@ def _site_at(origin: str) -> str:
     return f"{site}:{port}" if site and port != host and port.isdecimal() else site or host
 
 
+def _budget_places_of(url: str) -> list[str]:
+    """Return the patterns whose budgets a request counts against."""
+    return list(places_of(url))
+
+
 class ReportError(CrawlDedupError):
     """Raised if a report runs out of memory or disk space, or a file cannot be read or written.
 
@@ -261,6 +267,7 @@ def make_report(
         "variants": database.rows("variants", views=f"^{VIEW_PARAMETERS}(=|$)"),
         **{name: database.rows(name) for name in _ROWS},
         "doubtful": doubtful,
+        "ended": _ended(database),
         "apart": apart,
         "apart_kinds": [
             named_in_words(row) for row in database.rows("apart_kinds", same_text=SAME_TEXT)
@@ -277,6 +284,12 @@ def make_report(
         "volatile": [row["line"] for row in database.rows("volatile")],
     }
     return report | {"findings": [finding._asdict() for finding in findings_of(report)]}
+
+
+def _ended(database: Database) -> list[Row]:
+    """Return the URL patterns that ended, with what was fetched and skipped there."""
+    # Few crawls have a budget, and the patterns of all their pages take seconds to make.
+    return database.rows("ended") if database.row("count_ended")["patterns"] else []
 
 
 def _join_firsts(database: Database) -> None:

@@ -16,7 +16,7 @@ from crawldedup.crawling.budget import Budget, Step, is_barren
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.meta import REPEATS_KEY
-from crawldedup.scrapy_plugin.responses import is_exempt, pattern_of
+from crawldedup.scrapy_plugin.responses import is_exempt
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import count, say
 from crawldedup.scrapy_plugin.skipped import (
@@ -25,6 +25,7 @@ from crawldedup.scrapy_plugin.skipped import (
     write_requests,
     write_to_journal,
 )
+from crawldedup.urls import places_of
 from crawldedup.verdict import Verdict
 
 FILE_NAME: Final = "crawldedup.budget"
@@ -153,11 +154,3 @@ class BudgetMiddleware:
             # other, and the place may have ended again by then.
             meta = {**request.meta, _ASKED_AGAIN_KEY: True}
             self._crawler.engine.crawl(request.replace(dont_filter=True, meta=meta))
-
-
-def places_of(url: str) -> tuple[str, str]:
-    """Return the pattern of a URL, and that of all URLs on its host with the same first folder."""
-    pattern = pattern_of(url)
-    scheme, _, rest = pattern.partition("?")[0].partition("://")
-    host, first, *_ = [*rest.split("/"), ""]
-    return pattern, f"{scheme}://{host}/{first}/…"

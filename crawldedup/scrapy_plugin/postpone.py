@@ -11,9 +11,10 @@ from scrapy.exceptions import NotConfigured
 from crawldedup.patterns import Pattern, matches
 from crawldedup.recent import put_last
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.responses import is_exempt, pattern_of
+from crawldedup.scrapy_plugin.responses import is_exempt
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import count
+from crawldedup.urls import pattern_of
 from crawldedup.verdict import Verdict, is_hardly_apart
 
 _PAGES: Final = 20

@@ -14,7 +14,7 @@ from crawldedup.hosts.marks import may_change
 from crawldedup.reading.reader import ReadPage
 from crawldedup.recent import put_last
 from crawldedup.scrapy_plugin.meta import BROWSER_PAGE_KEY
-from crawldedup.scrapy_plugin.responses import pattern_of
+from crawldedup.urls import pattern_of
 
 _RELOAD_KEY: Final = "_crawldedup_reload"
 _MOST_PATTERNS: Final = 10_000

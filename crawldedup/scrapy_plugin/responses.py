@@ -25,7 +25,6 @@ from crawldedup.urls import canonical_url
 # resembles too many others.
 _NO_LENGTH: Final = "partial"
 _PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
-_WORD: Final = re.compile(r"[a-z.]{1,20}")
 _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 
 # Style sheets, scripts and tables are text/*, too, but no reader would call them pages.
@@ -164,16 +163,3 @@ def scope_key_of(scope: str, url: str, spider: str) -> str:
     if scope == "site":
         return site_of(url)
     return spider if scope == "spider" else ""
-
-
-def pattern_of(url: str) -> str:
-    """Return the pattern of a URL, such as ``http://example.com/calendar/*/*?view``.
-
-    It consists of the host, the plain words of the path, and the names of the parameters.
-    """
-    address, _, query = url.partition("?")
-    scheme, _, rest = address.partition("://")
-    host, *parts = rest.split("/")
-    path = "".join(f"/{part if not part or _WORD.fullmatch(part) else '*'}" for part in parts)
-    parameters = sorted(part.partition("=")[0] for part in query.split("&"))
-    return f"{scheme}://{host}{path or '/'}{'?' if query else ''}{'&'.join(parameters)}"

@@ -25,6 +25,7 @@ LONGEST_NAME: Final = 8_192
 MOST_PAGES: Final = 1_000  # of one request
 _CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([\w.:-]+)', re.IGNORECASE)
 _BROKEN_JSON: Final = "; it must be UTF-8, without half of a surrogate pair"
+_ARRAY_FOR_OBJECT: Final = "Expected `object`, got `array`"
 _UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
 
 Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
@@ -264,6 +265,11 @@ def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> 
                 raise LookupError(f"web pages do not have the encoding {label[:80]!r}")
             value["text"] = text_of(body, label)
     except ValidationError as error:
+        if kind is CheckedPage and str(error) == _ARRAY_FOR_OBJECT:
+            raise ConfigurationError(
+                f"{error}: send one page, or send the array to /v1/check/batch, which returns no "
+                "texts"
+            ) from None
         raise _refused(error) from None
     except (ValueError, LookupError, RecursionError) as error:
         problem = _problem_with(body, error, is_json=media_type == JSON)

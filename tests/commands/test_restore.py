@@ -63,7 +63,6 @@ def ids_in(path: Path) -> list[int]:
         ("--evidence partial", [4]),
         ("--cluster https://shop.example/p/0", [0, 1]),
         ("--cluster https://shop.example/p/0 --similarity 0.9 0.95", [1]),
-        ("--site other.example", []),
     ],
 )
 def test_items_come_back_in_their_order(
@@ -73,6 +72,18 @@ def test_items_come_back_in_their_order(
     assert said.values == [{"output": "out.jl", "restored": len(ids), "set_aside": 5}]
     assert ids_in(Path("out.jl")) == ids
     assert said.err == ""
+
+
+def test_a_site_without_items_is_told_with_those_that_have_some(run: Run, aside: str) -> None:
+    said = run(f"restore {aside} -o out.jl --site other.example")
+    assert said.status == 0
+    assert ids_in(Path("out.jl")) == []
+    assert said.err == (
+        "crawldedup: no item is of the site other.example; there are items of shop.example, "
+        "news.example\n"
+    )
+    # The site has items, and another condition rules them out.
+    assert run(f"restore {aside} -o b.jl --site shop.example --similarity 0 0.1").err == ""
 
 
 def test_the_options_have_every_reason() -> None:

@@ -1,5 +1,6 @@
 """The code that the documentation and the docstrings show runs as it is shown."""
 
+import asyncio
 import doctest
 import textwrap
 from importlib import import_module
@@ -17,7 +18,7 @@ from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.settings import PREFIX, read_settings
 from crawldedup.verdict import Kind, Verdict
 from tests.docs.pages import ROOT, SITE, Block, blocks
-from tests.journal.lines import END, header, page
+from tests.journal.lines import END, START, header, page
 
 # What needs Apache Spark or crawl4ai is run in tests of its own.
 PYTHON = [
@@ -79,6 +80,40 @@ def test_snippets_do_what_they_are_for(tmp_path: Path) -> None:
     assert '"original": "https://a/"' in (tmp_path / "d.jsonl").read_text()
     main_text = snippet("how-to/own-extractor.md", "def main_text")
     assert custom_extractor("myproject.pages.main_text", main_text).extract(HtmlPage("<p>")) == ""
+
+
+def test_the_pages_of_the_last_crawl_are_requested_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = (block for block in PYTHON if "def urls_of_last_crawl" in block.code)
+    names = run(block)
+    folder = Path(".scrapy/crawldedup")
+
+    def write(crawl: str, at: int, *lines: dict[str, Any], spider: str = "news") -> FileJournal:
+        about = header(crawl, started=START + at) | {"spider": spider}
+        journal = FileJournal(folder, about, keep=9)
+        for line in lines:
+            journal.write(line_of(line))
+        return journal
+
+    # The journal of the crawl that is running is there before its first request.
+    running = write("now", 50, page(6))
+    requested = names["NewsSpider"]().start
+
+    async def urls() -> list[str]:
+        return [request.url async for request in requested()]
+
+    assert asyncio.run(urls()) == ["https://news.example/"]
+    pages = [page(1), page(2) | {"outcome": "near"}, page(3) | {"outcome": "revisit"}]
+    others = [page(4) | {"outcome": "skipped"}, {"t": 1, "skipped": "https://e.com/5"}]
+    write("first", 10, page(7), END).close()
+    write("second", 20, *pages, *others, END).close()
+    write("killed", 30, page(8)).close()
+    write("shop", 40, page(9), END, spider="shop").close()
+    expected = ["https://news.example/", "https://e.com/1", "https://e.com/3"]
+    assert asyncio.run(urls()) == expected
+    running.close()
 
 
 EXAMPLES = [

@@ -42,6 +42,8 @@ def test_the_last_crawl_of_the_project_is_reported(
     assert len(made["crawl"]["processes"]) == 2
     lines = run(capsys, "--crawls")[1].splitlines()
     assert [line.split()[0] for line in lines] == ["news-2", "news-1"]
+    assert run(capsys, "--crawls", "--source", ".scrapy/crawldedup")[1].splitlines() == lines
+    assert run(capsys, "--source", "nowhere")[0] == 2
     assert all(", 200 pages, finished" in line for line in lines)
     assert json.loads(run(capsys, "--crawls", "--json")[1].splitlines()[0])["processes"] == 2
 

@@ -124,16 +124,41 @@ def test_patterns_that_have_ended_are_told(report_of: ReportOf) -> None:
     skipped = [
         {"t": 3, "skipped": f"{BLOG}calendar/{n}", "rule": f"budget of {pattern}"} for n in range(7)
     ]
-    made = report_of(page(BLOG), {"t": 2, "ended": pattern, "pages": 50}, *skipped)
-    assert made["ended"] == [{"pattern": pattern, "pages": 50}]
-    assert findings(made, "1 URL pattern ended because the last pages brought nothing new")
+    met = [
+        page(f"{BLOG}calendar/1900"),
+        near(1, 50) | {"url": f"{BLOG}calendar/1901"},
+        page(f"{BLOG}calendar/1902") | {"rejected_by": "text"},
+        # It was skipped at first, and then made as a check.
+        page(f"{BLOG}calendar/6"),
+        page(f"{BLOG}other/1"),
+    ]
+    hostile = "https://blog.example/<b>/*"
+    ends = [
+        {"t": 2, "ended": pattern, "pages": 50},
+        {"t": 3, "ended": "https://blog.example/calendar/…", "pages": 100},
+        {"t": 4, "ended": hostile, "pages": 50},
+        *({"t": 5, "ended": f"https://blog.example/{n}/*", "pages": 50} for n in range(60)),
+    ]
+    made = report_of(page(BLOG), *ends, *met, *skipped)
+    counts = {"fetched": 4, "new": 2, "skipped": 6}
+    assert made["ended"][:2] == [
+        {"pattern": pattern, "pages": 50, **counts},
+        {"pattern": "https://blog.example/calendar/…", "pages": 100, **counts},
+    ]
+    none = {"fetched": 0, "new": 0, "skipped": 0}
+    assert made["ended"][2] == {"pattern": hostile, "pages": 50, **none}
+    assert len(made["ended"]) == len(ends)
+    (told,) = findings(made, "63 URL patterns ended because the last pages brought nothing new")
+    assert "and 60 more" in told
     assert made["crawl"]["left_out"] == 0
     shown = page_of(made)
     assert (
-        f"7 requests went over the budget of patterns that had ended: 7 by the pattern {pattern}"
+        f"6 requests went over the budget of patterns that had ended: 6 by the pattern {pattern}"
         in shown
     )
     assert "Requests over the budget of a pattern" in shown
+    assert "https://blog.example/59/*" in shown
+    assert "<b>" not in shown.partition("Patterns that have ended")[2].partition("</table>")[0]
     assert "downloads of copies" not in shown
     assert made["savings"] == []
 

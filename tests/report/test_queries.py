@@ -332,6 +332,35 @@ def test_a_wall_is_told_once(report_of: ReportOf) -> None:
     assert not findings(made, "copies of one page")
 
 
+@pytest.mark.parametrize(
+    ("path", "is_told"),
+    [
+        ("calendar/{}/", False),
+        ("a;jsessionid=0123456789abcdef{:04}/b", False),
+        ("maze/a/b/c/{}/d/e", False),
+        # A server that bans a crawl also answers with many copies.
+        ("item/{}", True),
+    ],
+)
+def test_a_wall_whose_pages_are_those_of_a_trap_is_not_told(
+    report_of: ReportOf, path: str, is_told: bool
+) -> None:
+    wall = {"t": 2, "wall": f"{E_COM}first", "share": 0.7, "window": 100}
+    lines = copies_of_one(100, 60, path)
+    made = report_of(*lines, wall)
+    assert findings(made, "A trap")
+    assert bool(findings(made, "A login wall")) == is_told
+    assert [row["url"] for row in made["walls"]] == [f"{E_COM}first"]
+
+
+def test_a_wall_with_pages_in_many_places_is_told_beside_a_trap(report_of: ReportOf) -> None:
+    wall = {"t": 2, "wall": f"{E_COM}first", "share": 0.7, "window": 100}
+    walled = [copy(f"{E_COM}some/{'x' * (n % 9)}/{n}", f"{E_COM}first") for n in range(200)]
+    made = report_of(*copies_of_one(100, 60, "calendar/{}/"), *walled, wall)
+    assert findings(made, "A trap (calendar)")
+    assert findings(made, "A login wall")
+
+
 def test_a_url_of_many_parameters_does_not_fill_the_table(report_of: ReportOf) -> None:
     odd = "&".join(f"p{number}={number}" for number in range(900))
     made = report_of(page(f"{E_COM}?{odd}"), *[page(f"{E_COM}?=1&id=2")] * 2)

@@ -11,7 +11,8 @@ import pytest
 from scrapy import Request
 from scrapy import signals as scrapy_signals
 
-from crawldedup.scrapy_plugin.budget import BudgetMiddleware, OverBudgetError, places_of
+from crawldedup.scrapy_plugin.budget import BudgetMiddleware, OverBudgetError
+from crawldedup.urls import places_of
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.fakes import FakeCrawler

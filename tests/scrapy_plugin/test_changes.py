@@ -103,7 +103,9 @@ def test_each_page_is_what_the_two_crawls_say(
     assert rows["changed"]["what"] == "text"
     assert "{+" in rows["changed"]["difference"]
     assert rows["price"]["what"] == "data"
+    assert rows["price"]["difference"] == "product:price:amount now 12.00"
     assert rows["sold-out"]["what"] == "availability"
+    assert rows["sold-out"]["difference"] == "availability now outofstock"
     capsys.readouterr()
     assert main([*command, "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
@@ -118,7 +120,7 @@ def test_each_page_is_what_the_two_crawls_say(
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert "/moved-here" in shown
-    assert "(data)" in shown
+    assert "(data: product:price:amount now 12.00)" in shown
 
 
 def test_a_table_is_written_and_is_safe_to_open(journals: Path) -> None:
@@ -244,6 +246,23 @@ def test_the_last_crawl_is_compared_with_the_one_before_a_time(
     command = ["changes", *later, "--since", moment, "--source", str(daily), "--json"]
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out)["changes"]["new"] == new
+
+
+@pytest.mark.parametrize("named", [f"journals/{NOW - HOUR}.jsonl", "journals"])
+def test_the_crawl_before_is_looked_for_beside_the_named_one(
+    daily: Path, capsys: pytest.CaptureFixture[str], named: str
+) -> None:
+    folder = daily / "journals"
+    folder.mkdir()
+    for path in daily.glob("*.jsonl"):
+        path.rename(folder / path.name)
+    command = ["changes", named, "--since", "1d", "--json"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["changes"]["new"] == 2
+    (folder / f"{NOW - 2 * DAY}.jsonl").rename(daily / "elsewhere.jsonl")
+    assert main(command) == 2
+    assert "in another folder, add --source FOLDER" in capsys.readouterr().err
+    assert main([*command, "--source", "."]) == 0
 
 
 def test_a_page_of_changes_shows_them_and_nothing_runs_in_it(tmp_path: Path) -> None:

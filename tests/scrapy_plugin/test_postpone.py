@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
-from crawldedup.scrapy_plugin.responses import pattern_of
+from crawldedup.urls import pattern_of
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeCrawler
 

@@ -7,7 +7,7 @@ import scrapy
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse
 
-from crawldedup import add_text
+from crawldedup import Deduplicator, add_text
 from crawldedup.crawling.options import CrawlOptions
 from crawldedup.errors import ConfigurationError
 from crawldedup.reading.extract import extract_page, get_extractor
@@ -114,6 +114,45 @@ def test_what_a_site_repeats_is_left_out_of_the_text_and_is_compared_as_before(
     assert [text.endswith(NEWSLETTER) for text in whole] == [True] * len(pages)
     assert [NEWSLETTER in text for text in own] == [True] * 4 + [False] * (len(pages) - 4)
     assert own[-1] == whole[-1].removesuffix(f"\n{NEWSLETTER}")
+
+
+_STORY = " ".join(f"Boat {n} leaves at pier {n + 7} when the tide is high." for n in range(30))
+_APART = "<title>The Old Ferry | News</title><header><h1>{}</h1></header><article>{}<p>{}</article>"
+
+
+@pytest.mark.parametrize(
+    ("html", "options", "beginning"),
+    [
+        (_APART.format("The Old Ferry", "", _STORY), {}, "The Old Ferry\nBoat 0"),
+        # It's there, in the words of a sentence or as a line.
+        (_APART.format("The Old Ferry", "<p>Ah, The Old Ferry!", _STORY), {}, "Ah, The Old"),
+        (
+            _APART.format("The Old Ferry", "<h1>The Old Ferry</h1>", _STORY),
+            {},
+            "The Old Ferry\nBoat 0",
+        ),
+        # The text has a heading of its own, so the other one is that of the site.
+        (_APART.format("News", "<h1>The Ferry</h1>", _STORY), {}, "The Ferry\nBoat 0"),
+        # The name is only in the title.
+        (_APART.format("", "", _STORY), {}, "Boat 0"),
+        # The user wants this part of the page.
+        (_APART.format("The Old Ferry", "", _STORY), {"content": "article"}, "Boat 0"),
+    ],
+)
+def test_a_text_begins_with_the_heading_that_stands_apart_from_it(
+    html: str, options: dict[str, Any], beginning: str
+) -> None:
+    with Deduplicator(keep_texts=True, **options) as dedup:
+        checked = dedup.check_with_text("https://e.com/ferry", html=html)
+        assert checked.text is not None
+        assert checked.text.startswith(beginning)
+        assert checked.text.count("The Old Ferry") <= 1
+        # What is compared stays as it is.
+        compared = dedup.text_of("https://e.com/ferry")
+        assert compared is not None
+        assert compared.startswith("Boat") == (
+            beginning != "Ah, The Old" and "<article><h1" not in html
+        )
 
 
 def test_another_value_is_refused() -> None:

@@ -334,6 +334,7 @@ def test_a_wrong_page_is_refused_with_what_to_change(
             "did you mean 'rank'",
         ),
         ("/v1/check", JSON, b"[" * 100_000, 400, "Expected `object`, got `array`"),
+        ("/v1/check?with=text", JSON, b"[{}]", 400, "send the array to /v1/check/batch"),
         ("/v1/check", JSON, b'{"url":', 400, "is not application/json"),
         ("/v1/check", "text/csv", b"a,b", 415, "application/json or text/html or text/plain"),
         ("/v1/check?url=a", "text/plain", b"\xff", 400, "is not text/plain"),

@@ -103,10 +103,20 @@ SELECT site, count(*) AS pages, min(url) AS url FROM places WHERE outcome = 'ski
 GROUP BY site ORDER BY pages DESC, site LIMIT 20;
 
 -- name: walls
--- In a fleet, several crawlers report each wall.
-SELECT wall AS url, coalesce(max(share), 0) AS share, coalesce(arg_max("window", share), 0) AS "window",
-    min(moment) AS seconds
-FROM lines WHERE wall IS NOT NULL GROUP BY wall ORDER BY seconds LIMIT 20;
+-- In a fleet, several crawlers report each wall. The place has more than half of the pages that read like it, or is
+-- empty.
+WITH named AS (
+    SELECT wall AS url, coalesce(max(share), 0) AS share, coalesce(arg_max("window", share), 0) AS "window",
+        min(moment) AS seconds
+    FROM lines WHERE wall IS NOT NULL GROUP BY wall ORDER BY seconds LIMIT 20
+), alike AS (
+    SELECT if(is_copy(outcome), original, rejected_url) AS url, site || pattern AS place, count(*) AS pages FROM places
+    WHERE is_copy(outcome) OR is_hardly_apart(outcome, rejected_by) GROUP BY ALL
+), at_most AS (
+    SELECT url, if(2 * max(pages) > sum(pages), arg_max(place, pages), '') AS place
+    FROM alike SEMI JOIN named USING (url) GROUP BY url
+)
+SELECT named.*, coalesce(place, '') AS place FROM named LEFT JOIN at_most USING (url) ORDER BY seconds;
 
 -- name: savings
 -- Pages that were downloaded after all, or anyway, are not saved downloads.
@@ -126,9 +136,31 @@ GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
 SELECT DISTINCT rule FROM lines WHERE withdrawn IS NOT NULL AND rule <> '' ORDER BY rule LIMIT 40;
 
 -- name: ended
--- URL patterns that have ended because their last pages brought nothing new.
-SELECT ended AS pattern, max(pages) AS pages FROM lines WHERE ended IS NOT NULL
-GROUP BY ended ORDER BY min(moment), ended LIMIT 40;
+-- URL patterns that have ended because their last pages brought nothing new, with all of their pages and the requests
+-- that were not made. Each URL belongs to a pattern, and to a folder with all patterns below it.
+WITH places_ended AS (
+    SELECT ended AS pattern, max(pages) AS pages, min(moment) AS since FROM lines WHERE ended IS NOT NULL GROUP BY ended
+    ORDER BY since, pattern LIMIT 1000
+), origins AS (SELECT DISTINCT origin_of(pattern) AS origin FROM places_ended), met AS (
+    SELECT unnest(budget_places_of(url)) AS pattern, outcome, rejected_by FROM pages
+    WHERE outcome IS NOT NULL AND origin_of(url) IN (FROM origins)
+), fetched_there AS (
+    SELECT pattern, count(*) AS fetched,
+        count(*) FILTER (outcome = 'new' AND NOT is_hardly_apart(outcome, rejected_by)) AS new
+    FROM met SEMI JOIN places_ended USING (pattern) GROUP BY pattern
+), unmade AS (
+    SELECT DISTINCT hash(skipped) AS page, skipped AS url FROM lines WHERE skipped IS NOT NULL AND is_over_budget(rule)
+), not_made AS (
+    SELECT unnest(budget_places_of(url)) AS pattern FROM unmade ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
+), skipped_there AS (
+    SELECT pattern, count(*) AS skipped FROM not_made SEMI JOIN places_ended USING (pattern) GROUP BY pattern
+)
+SELECT pattern, pages, coalesce(fetched, 0) AS fetched, coalesce(new, 0) AS new, coalesce(skipped, 0) AS skipped
+FROM places_ended LEFT JOIN fetched_there USING (pattern) LEFT JOIN skipped_there USING (pattern)
+ORDER BY since, pattern;
+
+-- name: count_ended
+SELECT count(*) AS patterns FROM lines WHERE ended IS NOT NULL;
 
 -- name: volatile
 SELECT DISTINCT volatile AS line FROM lines WHERE volatile IS NOT NULL ORDER BY line LIMIT 40;
