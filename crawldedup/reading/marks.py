@@ -73,7 +73,7 @@ def read_marks(
     pictures = _pictures(page.blocks, meta.get("og:image", ""))
     elements = Elements.of(page.tree, text)
     links = _links(page.blocks)
-    listed = listed_targets(page.blocks, links, mark_words.link_target(url) or "")
+    listed = listed_targets(page.blocks, links, url)
     return ShownMarks(
         names=names,
         pictures=pictures.names,
