@@ -17,7 +17,18 @@ from crawldedup.reading.addresses import (
     addresses_of,
 )
 from crawldedup.reading.block_names import Label, label_of
-from crawldedup.reading.blocks import BLOCKS, INVISIBLE, elements_around, kinds_of, own_text, parse
+from crawldedup.reading.blocks import (
+    BLOCKS,
+    INVISIBLE,
+    elements_around,
+    kind_of,
+    kinds_of,
+    own_text,
+    parse,
+    sibling,
+    text_within,
+    within,
+)
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.mark_words import PICTURE_FILE, file_name, picture_name, player_name
 from crawldedup.urls import TOKEN
@@ -59,7 +70,7 @@ _CUSTOM_TAG: Final = re.compile(
 _PICTURE_TAG: Final = re.compile(r"(?:^|-)(?:img|image|picture|photo|anim)(?:-|$)")
 _PLAYER_TAG: Final = re.compile(
     r"video|audio|player|tube|vimeo|dailymotion|brightcove|tweet|twitter|instagram|tiktok|facebook|"
-    r"reddit|pinterest|imgur|gist|iframe|embed|soundcloud|spotify|podcast|lottie|model-viewer"
+    r"reddit|pinterest|imgur|gist|iframe|embed|soundcloud|spotify|podcast|lottie|viewer"
 )
 _NO_CONTENT_TAG: Final = re.compile(
     r"(?:^|-)(?:ads?|pixel|analytics|tracking|consent|icons?|shar(?:e|ing)|social|comments?|like|"
@@ -69,10 +80,10 @@ _PLAYER_ID: Final = re.compile(
     r"(?:data-)?(?:[a-z]{1,20}-)?(?:video|tweet|media|playback|track|episode|asset|post|embed|gist)"
     r"-?(?:id|code|url|key)|data-shortcode"
 )
-_PLAYER_SOURCE: Final = ("src", "data-src", "href", "url", "data-href", "data-url")
+_PLAYER_SOURCE: Final = ("src", "data-src", "href", "url", "uri", "data-href", "data-url")
 
 # The words in the class of a quote or an empty element that a script turns into a post or a player.
-_EMBED_WORDS: Final = (
+_POST_WORDS: Final = (
     "tweet",
     "instagram-media",
     "text-post-media",
@@ -80,17 +91,27 @@ _EMBED_WORDS: Final = (
     "fb-video",
     "reddit-card",
     "embed",
-    "player",
-    "youtube",
-    "vimeo",
     "codepen",
 )
-_EMBED_CLASS: Final = re.compile("|".join(_EMBED_WORDS), re.IGNORECASE)
+# Words that may also name a person who plays, or a link to a channel.
+_PLAYER_WORDS: Final = ("player", "youtube", "vimeo", "wistia_async_")
+_PLAYER_ATTRIBUTES: Final = (
+    "data-plyr-embed-id",
+    "data-video-id",
+    "data-videoid",
+    "data-youtube-id",
+    "data-youtube",
+    "data-vimeo-id",
+    "data-vimeo",
+)
+_POST_CLASS: Final = re.compile("|".join(_POST_WORDS), re.IGNORECASE)
+_PLAYER_CLASS: Final = re.compile("|".join(_PLAYER_WORDS), re.IGNORECASE)
+_ID_IN_CLASS: Final = re.compile(r"wistia_async_(\w+)")
 _OF_BUILDER: Final = re.compile(r"elementor", re.IGNORECASE)  # its ids name parts of a template
 _EMBED_ADDRESS: Final = re.compile(
     r"cite|data-(?:[a-z]{1,20}-){0,3}(?:permalink|href|url|uri|src|hash|video-?id|tweet-?id)"
 )
-_EMBED_ID: Final = re.compile(r"data-(?:[a-z]{1,20}-){0,3}(?:id|video|youtube|vimeo)")
+_EMBED_ID: Final = re.compile(r"data-(?:[a-z]{1,20}-){0,3}(?:id|configid|video|youtube|vimeo)")
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:https?:)?//[^/]*/", re.IGNORECASE)
 
@@ -112,6 +133,7 @@ _DOCUMENT: Final = re.compile(
     re.IGNORECASE,
 )
 
+_LINK: Final = kind_of("a")
 _BLOCK_KINDS: Final = kinds_of(BLOCKS | INVISIBLE)
 _LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
 
@@ -173,7 +195,9 @@ def _candidates(page: HtmlPage) -> list[LexborNode]:
     html = page.html
     selectors = _custom_tags(html)
     selectors += [f"[{name}]" for name in (*_BACKGROUNDS, *_MAY_BE_PICTURE) if name in html]
-    selectors += [f"[class*='{word}' i]" for word in _EMBED_WORDS if word in html]
+    selectors += [f"[{name}]" for name in _PLAYER_ATTRIBUTES if name in html]
+    words = (*_POST_WORDS, *_PLAYER_WORDS)
+    selectors += [f"[class*='{word}']" for word in words if word in html]
     if "url(" in html:
         selectors.append("[style*='url(']")
     if "<noscript" in html:
@@ -234,9 +258,20 @@ def _player_of(node: LexborNode) -> str | None:
         values += [attributes.get(name) for name in _PLAYER_SOURCE]
         return _first_player(values)
     names = (attributes.get("class") or "")[:_LONGEST_CLASS]
-    if _EMBED_CLASS.search(names) and not _OF_BUILDER.search(names):
+    if _is_embed(node, names):
         return _first_player(_addresses_of_embed(node, tag, attributes))
     return None
+
+
+def _is_embed(node: LexborNode, names: str) -> bool:
+    """Return whether an element with these classes becomes a post or a player of another site."""
+    if _OF_BUILDER.search(names):
+        return False
+    if _POST_CLASS.search(names):
+        return True
+    attributes = node.attributes
+    may_be_player = _PLAYER_CLASS.search(names) or any(map(attributes.get, _PLAYER_ATTRIBUTES))
+    return bool(may_be_player) and node.tag != "a" and not text_within(node, _LONGEST_CLASS)
 
 
 def _first_player(values: Iterable[str | None]) -> str | None:
@@ -259,11 +294,15 @@ def _addresses_of_embed(node: LexborNode, tag: str, attributes: Attributes) -> I
         # A token may be made for each visit.
         if _EMBED_ID.fullmatch(name) and not _TOKEN.fullmatch(value):
             yield value
+    in_class = _ID_IN_CLASS.search((attributes.get("class") or "")[:_LONGEST_CLASS])
+    if in_class is not None:
+        yield in_class[1]
     if tag == "a":
         yield attributes.get("href") or ""
     elif tag == "blockquote":
-        links = [link.attributes.get("href") for link in node.css("a[href]")[-1:]]
-        yield from [_HOST.sub("", href[:_LONGEST_ADDRESS]) for href in links if href]
+        links = [part.attributes.get("href") for part in within(node) if part.tag_id == _LINK]
+        # The first links may be those in the post.
+        yield from [_HOST.sub("", href[:_LONGEST_ADDRESS]) for href in links[-1:] if href]
 
 
 def _of_script(source: str) -> str | None:
@@ -280,7 +319,9 @@ def _pictures_of(node: LexborNode) -> Iterator[str]:
     """Yield the names of the pictures that an element shows without being an <img>."""
     tag, attributes = node.tag or "", node.attributes
     if tag == "noscript":
-        yield from _pictures_in(own_text(node))
+        before = sibling(node, forward=False)
+        is_late = before is not None and before.tag == "img"
+        yield from _pictures_in(own_text(node), is_late=is_late)
     elif tag in ("img", "script", "source", "video", "audio", "iframe", "embed", "object"):
         return
     elif "-" in tag:
@@ -309,15 +350,27 @@ def _backgrounds_of(attributes: Attributes) -> Iterator[str]:
             yield value
 
 
-def _pictures_in(fallback: str) -> Iterator[str]:
-    """Yield the pictures in <noscript>, which stand for those that a script loads late."""
+def _pictures_in(fallback: str, *, is_late: bool) -> Iterator[str]:
+    """Yield the pictures in <noscript>, which stand for those that a script loads late.
+
+    Args:
+        fallback: The content of <noscript>.
+        is_late: Whether it follows a picture. Otherwise, an address that isn't a file may count
+            visits.
+    """
     if "<img" not in fallback or len(fallback) > _LONGEST_FALLBACK:
         return
     for picture in parse(fallback).css("img")[:_MOST_PICTURES_INSIDE]:
         attributes = picture.attributes
         source = attributes.get("src") or ""
-        is_tracker = shell_words.OF_OTHERS.search(source) or not PICTURE_FILE.search(source)
-        if not is_tracker and not is_small(attributes) and (name := first_picture(attributes)):
+        is_picture = is_late or PICTURE_FILE.search(source)
+        is_tracker = shell_words.OF_OTHERS.search(source)
+        if (
+            is_picture
+            and not is_tracker
+            and not is_small(attributes)
+            and (name := first_picture(attributes))
+        ):
             yield name
 
 

@@ -19,7 +19,7 @@ from crawldedup.reading.extract import TEXT_PROFILE
 from crawldedup.reading.reader import PageReader
 
 ROOT = Path(__file__).parents[2]
-GOLDEN = ("text9", "ca4552da", "2627e63d")
+GOLDEN = ("text9", "ca4552da", "85c5be66")
 READER = """
 import contextlib
 import mmh3
