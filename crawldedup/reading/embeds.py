@@ -40,6 +40,9 @@ _LEAST_PICTURE: Final = 65
 
 _NUMBER_BEFORE: Final = re.compile(r"\d+")
 
+_LONG_TEXT: Final = 3_000
+"""The number of letters in a main text at which embeds no longer make the page."""
+
 # Limits, because a page may have 100,000 of each.
 _MOST_EMBEDS: Final = 200
 _MOST_TAGS: Final = 50
@@ -64,6 +67,10 @@ _BACKGROUNDS: Final = (
 )
 _MAY_BE_PICTURE: Final = ("data-src", "data-image", "data-img", "data-image-url", "data-original")
 
+# Searches are many times faster if a pattern begins with letters in one case.
+_HAS_BACKGROUND: Final = re.compile(r"style=[\"']?[^<>]{0,300}?url\(")
+_CLASSES: Final = re.compile(r"class=([\"'][^\"'<>]{0,300}|[^\s\"'<>]{1,300})")
+_DATA_NAMES: Final = re.compile(r"data-[a-z-]{1,40}(?==)")
 _CUSTOM_TAG: Final = re.compile(
     r"<([a-z][a-z\d]{0,30}(?:-[a-z\d]{1,30}){1,5})[\s/>]", re.IGNORECASE
 )
@@ -117,8 +124,7 @@ _HOST: Final = re.compile(r"(?:https?:)?//[^/]*/", re.IGNORECASE)
 
 # Scripts that write what their address names. Those of all pages have a general name.
 _WRITING_SCRIPT: Final = re.compile(
-    r"gist\.|/snippets/|asciinema|/embeds?/|/players?/|/widgets?/|"
-    r"[?&/](?:embed|video|playlist)_?id=",
+    r"gist\.|/snippets/|asciinema|/embeds?/|/players?/|[?&](?:embed|video|playlist)_?id=",
     re.IGNORECASE,
 )
 _GENERAL_SCRIPT: Final = re.compile(
@@ -126,7 +132,7 @@ _GENERAL_SCRIPT: Final = re.compile(
     r"bundle|all|app|init|async|script|js|oembed|platform)(?:[._-](?:min|v?\d+))*\.m?js",
     re.IGNORECASE,
 )
-_SCRIPT_WORDS: Final = ("gist.", "/snippets/", "asciinema", "/embed", "/player", "/widget", "_id=")
+_SCRIPT_WORDS: Final = ("gist.", "/snippets/", "asciinema", "/embed", "/player", "_id=")
 
 _DOCUMENT: Final = re.compile(
     r"\.(?:pdf|docx?|xlsx?|pptx?|od[tsp]|rtf|epub|djvu|ps|csv|zip|mp[34]|m4[av]|ogg|webm|wav)$",
@@ -152,8 +158,10 @@ class Embeds(NamedTuple):
     players: Sequence[str]
 
     @classmethod
-    def of(cls, page: HtmlPage) -> Self:
-        """Find the embeds in the content of a page."""
+    def of(cls, page: HtmlPage, text: str) -> Self:
+        """Find the embeds in the content of a page. With much text, there are none."""
+        if len(text) >= _LONG_TEXT:
+            return cls((), ())
         pictures = [*_linked_pictures(page)]
         players: list[str] = []
         elements = _candidates(page)
@@ -194,11 +202,13 @@ def _candidates(page: HtmlPage) -> list[LexborNode]:
     """Return the elements that may be embeds. Most pages have none, so they aren't searched."""
     html = page.html
     selectors = _custom_tags(html)
-    selectors += [f"[{name}]" for name in (*_BACKGROUNDS, *_MAY_BE_PICTURE) if name in html]
-    selectors += [f"[{name}]" for name in _PLAYER_ATTRIBUTES if name in html]
+    names = (*_BACKGROUNDS, *_MAY_BE_PICTURE, *_PLAYER_ATTRIBUTES)
+    used = {*_DATA_NAMES.findall(html)}
+    selectors += [f"[{name}]" for name in names if name in used]
+    classes = " ".join(_CLASSES.findall(html))
     words = (*_POST_WORDS, *_PLAYER_WORDS)
-    selectors += [f"[class*='{word}']" for word in words if word in html]
-    if "url(" in html:
+    selectors += [f"[class*='{word}']" for word in words if word in classes]
+    if _HAS_BACKGROUND.search(html):
         selectors.append("[style*='url(']")
     if "<noscript" in html:
         selectors.append("noscript")

@@ -66,7 +66,7 @@ def read_marks(
     headings = list(headings_of(page.blocks))
     meta = _meta(page)
     names = _names(page, headings, meta.get("og:title", ""))
-    embeds = Embeds.of(page)
+    embeds = Embeds.of(page, text)
     pictures = _pictures(page.blocks, embeds.pictures, meta.get("og:image", ""))
     elements = Elements.of(page.tree, text)
     links = _links(page.blocks)
