@@ -175,7 +175,7 @@ class Embeds(NamedTuple):
                     players.append(player)
                 else:
                     pictures += [ShownPicture(node, name) for name in _pictures_of(node)]
-        return cls(pictures, [*players, *_only_document(page)])
+        return cls(pictures, players or [*_only_document(page)])
 
 
 def first_picture(attributes: Attributes) -> str | None:

@@ -196,7 +196,7 @@ def _pictures(blocks: Blocks, embeds: Sequence[ShownPicture], social_picture: st
     """Return the pictures of the content, the lead picture first.
 
     A lead picture stands alone, not in a link to another page or in a list. Backgrounds and the
-    like only lead if no ordinary picture does.
+    like only lead if nothing else does, because one of all pages would make them alike.
     """
     shown: list[str] = []
     linked: list[str] = []
@@ -219,7 +219,7 @@ def _pictures(blocks: Blocks, embeds: Sequence[ShownPicture], social_picture: st
     linked += [embed.name for embed in embeds if embed.name not in late]
     social = mark_words.picture_name(social_picture)
     socials = [] if social is None else [social]
-    leads = [*shown, *late, *leading, *socials][:1]
+    leads = [*shown, *leading, *socials, *late][:1]
     names = dict.fromkeys([*leads, *shown, *socials, *late, *linked])
     return _Pictures(tuple(names)[:MOST_PICTURES], bool(leads))
 
@@ -235,9 +235,9 @@ def _players(blocks: Blocks, elements: Elements, embeds: Sequence[str]) -> tuple
             source = "" if inner is None else first_address(inner.attributes)
         if source and (name := mark_words.player_name(source)):
             found.append(name)
-    found += embeds
     found += [f"place {place}" for place in places_on_maps(blocks, elements)]
-    return tuple(dict.fromkeys(found))[:MOST_PLAYERS]
+    # Next to frames that tell pages apart, an embed of all pages would make them alike.
+    return tuple(dict.fromkeys(found or embeds))[:MOST_PLAYERS]
 
 
 def _picture_name(node: LexborNode, attributes: Mapping[str, str | None]) -> str | None:

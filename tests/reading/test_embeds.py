@@ -139,6 +139,31 @@ def test_ordinary_pictures_lead_before_backgrounds() -> None:
 
 
 @pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ('<a href="/next"><img src="/{}.jpg"></a>', Conflict.PICTURE),
+        ('<iframe src="https://films.example/embed/{}"></iframe>', Conflict.PLAYER),
+    ],
+)
+def test_an_embed_of_all_pages_does_not_make_them_alike(markup: str, expected: Conflict) -> None:
+    everywhere = (
+        '<div style="background:url(/wave.jpg)"></div><lite-youtube videoid="intro"></lite-youtube>'
+        '<a href="/terms.pdf">Terms</a>'
+    )
+    assert conflict_between(everywhere + markup) is expected
+    document = '<a href="/terms.pdf">Terms</a>'
+    assert conflict_between(document + '<mux-player playback-id="{}"></mux-player>') is (
+        Conflict.PLAYER
+    )
+
+
+def test_embeds_next_to_much_text_make_no_other_page() -> None:
+    film = '<lite-youtube videoid="{}"></lite-youtube>'
+    assert conflict_between(film) is Conflict.PLAYER
+    assert conflict_between(f"<p>{PROSE * 20}</p>{film}") is Conflict.NONE
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "<div data-bg=/a.jpg style='background:url(/b.jpg)'>" * 4_000,
