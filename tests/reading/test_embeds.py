@@ -104,7 +104,7 @@ def test_pages_with_the_same_embed_are_copies(markup: str) -> None:
 
 
 NO_CONTENT = {
-    "AMP advertisement": '<amp-ad type=doubleclick data-slot="/{}"></amp-ad>',
+    "AMP advertisement": '<amp-ad type=adsense data-slot="/{}"></amp-ad>',
     "AMP recommendations": '<amp-embed type=taboola data-article="{}"></amp-embed>',
     "AMP counter": '<amp-pixel src="https://count.example/{}.gif"></amp-pixel>',
     "script": '<script src="https://ads.example/show.js?zone={}"></script>',
