@@ -10,7 +10,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from crawldedup.reading.blocks import Blocks, kind_of, kinds_of
+from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, text_within
 from crawldedup.reading.mark_words import link_target
 
 _H1: Final = kind_of("h1")
@@ -18,19 +18,27 @@ _HEADINGS: Final = kinds_of(["h1", "h2", "h3", "h4"])
 _LEVELS: Final = 3
 _LEAST_LINKS: Final = 5
 _LINKED_SHARE: Final = 0.5
+_HOME: Final = ""
+"""The target of a link to the home page."""
+
+_SHARE_TO_PAGES: Final = 0.5
+_MOST_LINKS: Final = 400
+_LONGEST_TEXT: Final = 300  # letters of a link
 _SHARE_BEFORE: Final = 0.2
 """The largest share of a page's letters that may come before the first teaser."""
 
 
-def listed_targets(blocks: Blocks, links: Sequence[str], own: str = "") -> tuple[str, ...] | None:
+def listed_targets(blocks: Blocks, links: Sequence[str], url: str = "") -> tuple[str, ...] | None:
     """Return the targets of a listing, or None if a page isn't a listing.
+
+    Links to the home page and to other views of the listing aren't among them.
 
     Args:
         blocks: The blocks of the page.
         links: The targets of the links in its content.
-        own: The target of a link to the page itself. An article whose heading links to the article
-            isn't a listing.
+        url: The URL of the page. An article whose heading links to the article isn't a listing.
     """
+    own, query = link_target(url) or "", _query_of(url)
     targets = _teasers(blocks, own)
     if targets:
         return targets
@@ -39,9 +47,43 @@ def listed_targets(blocks: Blocks, links: Sequence[str], own: str = "") -> tuple
         letters += len(text)
         linked_letters += linked
         lines += 2 * linked > len(text)
-    if lines >= _LEAST_LINKS and linked_letters >= _LINKED_SHARE * letters:
-        return tuple(links)
-    return None
+    if lines < _LEAST_LINKS or linked_letters < _LINKED_SHARE * letters:
+        return None
+    if not _lead_to_pages(blocks):
+        return None
+    around = {_HOME, *_other_views(blocks, own, query)}
+    return tuple([target for target in links if target not in around])
+
+
+def _lead_to_pages(blocks: Blocks) -> bool:
+    """Return whether the links of a page lead to other pages, by the letters of their texts.
+
+    The questions of an FAQ lead to its answers, and the headings of an accordion only open it.
+    """
+    letters = letters_to_pages = 0
+    for link in blocks.links[:_MOST_LINKS]:
+        length = len(text_within(link, _LONGEST_TEXT))
+        letters += length
+        if link_target(link.attrs.get("href") or "") is not None:
+            letters_to_pages += length
+    return letters_to_pages >= _SHARE_TO_PAGES * letters
+
+
+def _other_views(blocks: Blocks, own: str, query: str) -> set[str]:
+    """Return the target `own` if the page leads to it with another query, or an empty set.
+
+    The print view of a listing leads back to the listing, which may lead to the print view.
+    """
+    queries = set()
+    for link in blocks.links[:_MOST_LINKS]:
+        href = link.attrs.get("href") or ""
+        if own and link_target(href) == own:
+            queries.add(_query_of(href))
+    return {own} if queries and query not in queries else set()
+
+
+def _query_of(url: str) -> str:
+    return url.partition("#")[0].partition("?")[2]
 
 
 def _teasers(blocks: Blocks, own: str) -> tuple[str, ...]:

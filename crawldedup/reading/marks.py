@@ -4,7 +4,6 @@ The walk for the main text collects links and pictures, so those in navigation, 
 aren't marks of the page.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -26,9 +25,10 @@ from crawldedup.marks.values import (
     ShownName,
 )
 from crawldedup.reading import mark_words
-from crawldedup.reading.addresses import NO_ADDRESS, addresses_of, first_address
+from crawldedup.reading.addresses import first_address
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of
 from crawldedup.reading.declared import Elements, declared_data, places_on_maps
+from crawldedup.reading.embeds import Embeds, ShownPicture, first_picture, is_small
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.listing import listed_targets
 from crawldedup.reading.mark_words import name_of, without_visits, words_of
@@ -49,11 +49,7 @@ LONGEST_HEADING: Final = 300
 _MOST_PARTS: Final = 4
 _MOST_SOURCES: Final = 10
 
-_LEAST_PICTURE: Final = 65
-"""The least size in pixels. Smaller pictures are symbols."""
-
 _PUNCTUATION: Final = " .:!?…»)”’\"'"
-_NUMBER_BEFORE: Final = re.compile(r"\d+")
 
 
 def read_marks(
@@ -70,15 +66,16 @@ def read_marks(
     headings = list(headings_of(page.blocks))
     meta = _meta(page)
     names = _names(page, headings, meta.get("og:title", ""))
-    pictures = _pictures(page.blocks, meta.get("og:image", ""))
+    embeds = Embeds.of(page, text)
+    pictures = _pictures(page.blocks, embeds.pictures, meta.get("og:image", ""))
     elements = Elements.of(page.tree, text)
     links = _links(page.blocks)
-    listed = listed_targets(page.blocks, links, mark_words.link_target(url) or "")
+    listed = listed_targets(page.blocks, links, url)
     return ShownMarks(
         names=names,
         pictures=pictures.names,
         has_lead=pictures.has_lead,
-        players=_players(page.blocks, elements),
+        players=_players(page.blocks, elements, embeds.players),
         data=declared_data(page.blocks, elements, meta),
         text=_steady_text(page.blocks, text, names),
         links=links if listed is None else listed,
@@ -195,10 +192,11 @@ class _Pictures(NamedTuple):
     has_lead: bool
 
 
-def _pictures(blocks: Blocks, social_picture: str) -> _Pictures:
+def _pictures(blocks: Blocks, embeds: Sequence[ShownPicture], social_picture: str) -> _Pictures:
     """Return the pictures of the content, the lead picture first.
 
-    A lead picture stands alone, not in a link to another page or in a list.
+    A lead picture stands alone, not in a link to another page or in a list. Backgrounds and the
+    like only lead if nothing else does, because one of all pages would make them alike.
     """
     shown: list[str] = []
     linked: list[str] = []
@@ -207,7 +205,7 @@ def _pictures(blocks: Blocks, social_picture: str) -> _Pictures:
         if node.tag_id != _PICTURE:
             continue
         attributes = node.attributes
-        name = None if _is_small(attributes) else _picture_name(node, attributes)
+        name = None if is_small(attributes) else _picture_name(node, attributes)
         if name is None:
             continue
         place = _place_of(node)
@@ -217,14 +215,16 @@ def _pictures(blocks: Blocks, social_picture: str) -> _Pictures:
             linked.append(name)
             if not place.in_list:
                 leading.append(name)
+    late = [embed.name for embed in embeds if _stands_alone(embed.node)]
+    linked += [embed.name for embed in embeds if embed.name not in late]
     social = mark_words.picture_name(social_picture)
     socials = [] if social is None else [social]
-    leads = [*shown, *leading, *socials][:1]
-    names = dict.fromkeys([*leads, *shown, *socials, *linked])
+    leads = [*shown, *leading, *socials, *late][:1]
+    names = dict.fromkeys([*leads, *shown, *socials, *late, *linked])
     return _Pictures(tuple(names)[:MOST_PICTURES], bool(leads))
 
 
-def _players(blocks: Blocks, elements: Elements) -> tuple[str, ...]:
+def _players(blocks: Blocks, elements: Elements, embeds: Sequence[str]) -> tuple[str, ...]:
     found: list[str] = []
     for node in blocks.media[:_MOST_MEDIA]:
         if node.tag_id == _PICTURE:
@@ -236,37 +236,31 @@ def _players(blocks: Blocks, elements: Elements) -> tuple[str, ...]:
         if source and (name := mark_words.player_name(source)):
             found.append(name)
     found += [f"place {place}" for place in places_on_maps(blocks, elements)]
-    return tuple(dict.fromkeys(found))[:MOST_PLAYERS]
+    # Next to frames that tell pages apart, an embed of all pages would make them alike.
+    return tuple(dict.fromkeys(found or embeds))[:MOST_PLAYERS]
 
 
 def _picture_name(node: LexborNode, attributes: Mapping[str, str | None]) -> str | None:
     """Return the name of the first picture of an element, whether it is loaded late or at once."""
-    name = _first_name(attributes)
+    name = first_picture(attributes)
     outer = node.parent
     if name is not None or outer is None or outer.tag != "picture":
         return name
-    names = (_first_name(source.attributes) for source in outer.css("source")[:_MOST_SOURCES])
+    names = (first_picture(source.attributes) for source in outer.css("source")[:_MOST_SOURCES])
     return next(filter(None, names), None)
-
-
-def _first_name(attributes: Mapping[str, str | None]) -> str | None:
-    for address in addresses_of(attributes):
-        if not address.startswith(NO_ADDRESS) and (name := mark_words.picture_name(address)):
-            return name
-    return None
-
-
-def _is_small(attributes: Mapping[str, str | None]) -> bool:
-    for name in ("width", "height"):
-        number = _NUMBER_BEFORE.match(attributes.get(name) or "")
-        if number is not None and 0 < int(number[0][:6]) < _LEAST_PICTURE:
-            return True
-    return False
 
 
 class _Place(NamedTuple):
     in_link: bool
     in_list: bool
+
+
+def _stands_alone(node: LexborNode) -> bool:
+    """Return whether a picture is neither a link to a page, nor in such a link or a list."""
+    if node.tag_id == _LINK and not mark_words.PICTURE_FILE.search(node.attrs.get("href") or ""):
+        return False
+    place = _place_of(node)
+    return not (place.in_link or place.in_list)
 
 
 def _place_of(node: LexborNode) -> _Place:

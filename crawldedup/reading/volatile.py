@@ -50,10 +50,14 @@ _CODES: Final = "eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł"
 _CURRENCY: Final = re.compile(rf"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:{_CODES})(?![^\W\d_])", re.I)
 # A session that isn't a token, such as session=12, may name the content, and so may ref=12.
 _VISIT: Final = re.compile(
-    r"(?<=[?&])(?:(?:phpsessid|jsessionid|utm_\w+|gclid|fbclid|msclkid)=[^&#]*|ref=[a-z_-]+(?=[&#]|$)|"
-    rf"(?:s|sid|session_?(?:id)?|cfid|cftoken)=(?:{TOKEN})(?=[&#]|$))&?|;jsessionid=[^?#]*",
+    r"(?<=[?&])(?:(?:phpsessid|jsessionid|aspsessionid\w*|utm_\w+|gclid|fbclid|msclkid)=[^&#]*|"
+    r"ref=[a-z_-]+(?=[&#]|$)|"
+    r"(?:s|sid|[a-z]{0,8}sess(?:ion)?_?(?:id)?|cfid|cftoken|oscsid|zenid)="
+    rf"(?:{TOKEN})(?=[&#]|$))&?|;jsessionid=[^?#]*",
     re.I,
 )
+# A separator without a parameter after it.
+_OPEN_END: Final = re.compile(r"[?&](?=#|$)")
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = (), key: Key = NO_KEY) -> Numbers:
@@ -161,8 +165,11 @@ def shape_of(line: str) -> str:
 
 
 def without_visit(url: str) -> str:
-    """Return a URL without session and campaign, which names the same page."""
-    return _VISIT.sub("", url)
+    """Return a URL without session and campaign, which names the same page.
+
+    The link `/news?PHPSESSID=9f3a` is the link `/news`, without the question mark.
+    """
+    return _OPEN_END.sub("", _VISIT.sub("", url))
 
 
 def _name_of(line: str, headings: Collection[str], key: Key) -> int:

@@ -365,6 +365,40 @@ def test_a_page_that_mostly_links_is_a_listing() -> None:
     assert not marks_of(document('<a href="/1">One story</a>' * 3)).is_listing
 
 
+@pytest.mark.parametrize("href", ["#q{}", "javascript:void({})", "javascript:", "#"])
+def test_links_within_a_page_make_no_listing(href: str) -> None:
+    questions = "".join(
+        f'<li><a href="{href.format(n)}">What is seal number {n} called?</a></li>'
+        for n in range(30)
+    )
+    faq = f'<title>Questions</title><h1>Questions</h1><ul>{questions}</ul><a href="/">Home</a>'
+    assert not marks_of(faq).is_listing
+
+
+def test_a_listing_keeps_its_targets_beside_short_links_that_lead_nowhere() -> None:
+    links = "".join(
+        f'<li><a href="/{n}">Story number {n} about seals</a> <a href="#">Like</a> '
+        '<a href="javascript:share()">Share</a></li>'
+        for n in range(10)
+    )
+    marks = marks_of(f"<title>Stories</title><main><h1>Stories</h1><ul>{links}</ul></main>")
+    assert marks.is_listing
+    assert len(marks.links) == 10
+
+
+def test_the_home_page_and_other_views_are_not_among_the_pages_of_a_listing() -> None:
+    links = "".join(f'<li><a href="/{n}">Story number {n} about seals</a></li>' for n in range(9))
+    listing = f"<title>Stories</title><h1>Stories</h1><ul>{links}</ul>"
+    pages = marks_of(listing).links
+    assert len(pages) == 9
+    path = f"/{URL.split('/', 3)[3]}"
+    assert (
+        marks_of(f"{listing}<a href='/'>Home</a><a href='{path}?print=1'>Print</a>").links == pages
+    )
+    assert marks_of(f"{listing}<a href='{path}'>Stories</a>").links == (*pages, path[1:])
+    assert marks_of(f"{listing}<a href='{path}?page=2'>More</a>").links != pages
+
+
 @pytest.mark.parametrize("heading", ["h1", "h2", "h4"])
 def test_pages_of_teasers_are_listings(heading: str) -> None:
     posts = "".join(

@@ -133,6 +133,35 @@ def test_what_visits_and_addresses_put_into_a_page_makes_no_other_page(markup: s
     assert one == other
 
 
+SESSION = "9f3ab2c1d4e5f6a7b8c90123"
+
+
+@pytest.mark.parametrize(
+    "carried",
+    [
+        f"?PHPSESSID={SESSION}",
+        f"?sid={SESSION}",
+        f"?osCsid={SESSION}",
+        f"?ASPSESSIONIDABCD={SESSION}",
+        f";jsessionid={SESSION}",
+        f"?jsessionid={SESSION}#top",
+        "?utm_source=feed",
+    ],
+)
+def test_links_with_a_session_lead_where_those_without_one_lead(carried: str) -> None:
+    links = '<header><a href="/{}">Home</a></header><h1>Photo</h1><a href="/buy{}">Buy</a>'
+    anchor = "#top" if carried.endswith("#top") else ""
+    assert texts(links.format(carried, carried)) == texts(links.format(anchor, anchor))
+
+
+def test_a_link_keeps_its_parameters_beside_a_session() -> None:
+    def to(address: str) -> ThinTexts:
+        return texts(f'<h1>Photo</h1><a href="{address}">Buy</a>')
+
+    assert to(f"/buy?id=1&sid={SESSION}") == to("/buy?id=1") != to("/buy?id=2")
+    assert to("/buy?sid=12") != to("/buy?sid=13")
+
+
 STEADY = {
     "day": "<input type=date value=2026-11-0{}>",
     "token in a field": "<input value={:032x}a1>",

@@ -1,0 +1,403 @@
+"""Find the pictures, players and posts that scripts and style sheets put into the content.
+
+In the markup, they are custom elements, backgrounds, quotes, scripts, or elements with an address
+in an attribute. `crawldedup.reading.marks` reads ordinary pictures and frames itself.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, Self
+
+from selectolax.lexbor import LexborNode
+
+from crawldedup.reading import shell_words
+from crawldedup.reading.addresses import (
+    NO_ADDRESS,
+    addresses_in_style,
+    addresses_of,
+)
+from crawldedup.reading.block_names import Label, label_of
+from crawldedup.reading.blocks import (
+    BLOCKS,
+    INVISIBLE,
+    elements_around,
+    kind_of,
+    kinds_of,
+    own_text,
+    parse,
+    sibling,
+    text_within,
+    within,
+)
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.mark_words import PICTURE_FILE, file_name, picture_name, player_name
+from crawldedup.urls import TOKEN
+
+Attributes = Mapping[str, str | None]
+
+_LEAST_PICTURE: Final = 65
+"""The least size in pixels. Smaller pictures are symbols."""
+
+_NUMBER_BEFORE: Final = re.compile(r"\d+")
+
+_LONG_TEXT: Final = 3_000
+"""The number of letters in a main text at which embeds no longer make the page."""
+
+# Limits, because a page may have 100,000 of each.
+_MOST_EMBEDS: Final = 200
+_MOST_TAGS: Final = 50
+_MOST_LINKS: Final = 400
+_MOST_PICTURES_INSIDE: Final = 5
+_LONGEST_FALLBACK: Final = 5_000
+_LONGEST_ADDRESS: Final = 500
+_LONGEST_CLASS: Final = 300
+
+# Attributes that only have the address of a picture. In others, it must be a file.
+_BACKGROUNDS: Final = (
+    "data-bg",
+    "data-bgset",
+    "data-bg-image",
+    "data-bg-src",
+    "data-background",
+    "data-background-image",
+    "data-lazy-bg",
+    "data-lazy-background",
+    "data-parallax-image",
+    "data-image-src",
+)
+_MAY_BE_PICTURE: Final = ("data-src", "data-image", "data-img", "data-image-url", "data-original")
+
+# Searches are many times faster if a pattern begins with letters in one case.
+_HAS_BACKGROUND: Final = re.compile(r"style=[\"']?[^<>]{0,300}?url\(")
+_CLASSES: Final = re.compile(r"class=([\"'][^\"'<>]{0,300}|[^\s\"'<>]{1,300})")
+_DATA_NAMES: Final = re.compile(r"data-[a-z-]{1,40}(?==)")
+_CUSTOM_TAG: Final = re.compile(
+    r"<([a-z][a-z\d]{0,30}(?:-[a-z\d]{1,30}){1,5})[\s/>]", re.IGNORECASE
+)
+_PICTURE_TAG: Final = re.compile(r"(?:^|-)(?:img|image|picture|photo|anim)(?:-|$)")
+_PLAYER_TAG: Final = re.compile(
+    r"video|audio|player|tube|vimeo|dailymotion|brightcove|tweet|twitter|instagram|tiktok|facebook|"
+    r"reddit|pinterest|imgur|gist|iframe|embed|soundcloud|spotify|podcast|lottie|viewer"
+)
+_NO_CONTENT_TAG: Final = re.compile(
+    r"(?:^|-)(?:ads?|pixel|analytics|tracking|consent|icons?|shar(?:e|ing)|social|comments?|like|"
+    r"sticky|search|login|captcha)(?:-|$)|^amp-embed$"
+)
+_PLAYER_ID: Final = re.compile(
+    r"(?:data-)?(?:[a-z]{1,20}-)?(?:video|tweet|media|playback|track|episode|asset|post|embed|gist)"
+    r"-?(?:id|code|url|key)|data-shortcode"
+)
+_PLAYER_SOURCE: Final = ("src", "data-src", "href", "url", "uri", "data-href", "data-url")
+
+# The words in the class of a quote or an empty element that a script turns into a post or a player.
+_POST_WORDS: Final = (
+    "tweet",
+    "instagram-media",
+    "text-post-media",
+    "fb-post",
+    "fb-video",
+    "reddit-card",
+    "embed",
+    "codepen",
+)
+# Words that may also name a person who plays, or a link to a channel.
+_PLAYER_WORDS: Final = ("player", "youtube", "vimeo", "wistia_async_")
+_PLAYER_ATTRIBUTES: Final = (
+    "data-plyr-embed-id",
+    "data-video-id",
+    "data-videoid",
+    "data-youtube-id",
+    "data-youtube",
+    "data-vimeo-id",
+    "data-vimeo",
+)
+_POST_CLASS: Final = re.compile("|".join(_POST_WORDS), re.IGNORECASE)
+_PLAYER_CLASS: Final = re.compile("|".join(_PLAYER_WORDS), re.IGNORECASE)
+_ID_IN_CLASS: Final = re.compile(r"wistia_async_(\w+)")
+_OF_BUILDER: Final = re.compile(r"elementor", re.IGNORECASE)  # its ids name parts of a template
+_EMBED_ADDRESS: Final = re.compile(
+    r"cite|data-(?:[a-z]{1,20}-){0,3}(?:permalink|href|url|uri|src|hash|video-?id|tweet-?id)"
+)
+_EMBED_ID: Final = re.compile(r"data-(?:[a-z]{1,20}-){0,3}(?:id|configid|video|youtube|vimeo)")
+_TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
+_HOST: Final = re.compile(r"(?:https?:)?//[^/]*/", re.IGNORECASE)
+
+# Scripts that write what their address names. Those of all pages have a general name.
+_WRITING_SCRIPT: Final = re.compile(
+    r"gist\.|/snippets/|asciinema|/embeds?/|/players?/|[?&](?:embed|video|playlist)_?id=",
+    re.IGNORECASE,
+)
+_GENERAL_SCRIPT: Final = re.compile(
+    r"(?:[\w.-]*[._-])?(?:embeds?|embed-?code|players?|widgets?|loader|load|sdk|api|iframe_api|index|main|"
+    r"bundle|all|app|init|async|script|js|oembed|platform)(?:[._-](?:min|v?\d+))*\.m?js",
+    re.IGNORECASE,
+)
+_SCRIPT_WORDS: Final = ("gist.", "/snippets/", "asciinema", "/embed", "/player", "_id=")
+
+_DOCUMENT: Final = re.compile(
+    r"\.(?:pdf|docx?|xlsx?|pptx?|od[tsp]|rtf|epub|djvu|ps|csv|zip|mp[34]|m4[av]|ogg|webm|wav)$",
+    re.IGNORECASE,
+)
+
+_LINK: Final = kind_of("a")
+_BLOCK_KINDS: Final = kinds_of(BLOCKS | INVISIBLE)
+_LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
+
+
+class ShownPicture(NamedTuple):
+    """A picture, and the element that shows it."""
+
+    node: LexborNode
+    name: str
+
+
+class Embeds(NamedTuple):
+    """What scripts and style sheets put into the content, in the order of the document."""
+
+    pictures: Sequence[ShownPicture]
+    players: Sequence[str]
+
+    @classmethod
+    def of(cls, page: HtmlPage, text: str) -> Self:
+        """Find the embeds in the content of a page. With much text, there are none."""
+        if len(text) >= _LONG_TEXT:
+            return cls((), ())
+        pictures = [*_linked_pictures(page)]
+        players: list[str] = []
+        elements = _candidates(page)
+        if elements:
+            content = _Content(page)
+            for node in elements:
+                if not content.has(node):
+                    continue
+                player = _player_of(node)
+                if player:
+                    players.append(player)
+                else:
+                    pictures += [ShownPicture(node, name) for name in _pictures_of(node)]
+        return cls(pictures, players or [*_only_document(page)])
+
+
+def first_picture(attributes: Attributes) -> str | None:
+    """Return the name of the first picture that an element names, or None if there is none."""
+    for address in addresses_of(attributes):
+        if not address.startswith(NO_ADDRESS) and (name := picture_name(address)):
+            return name
+    return None
+
+
+def is_small(attributes: Attributes) -> bool:
+    """Return whether a picture is so small that it is a symbol."""
+    for name in ("width", "height"):
+        number = _NUMBER_BEFORE.match(attributes.get(name) or "")
+        if number is not None and 0 < int(number[0][:6]) < _LEAST_PICTURE:
+            return True
+    return False
+
+
+# Which elements
+
+
+def _candidates(page: HtmlPage) -> list[LexborNode]:
+    """Return the elements that may be embeds. Most pages have none, so they aren't searched."""
+    html = page.html
+    selectors = _custom_tags(html)
+    names = (*_BACKGROUNDS, *_MAY_BE_PICTURE, *_PLAYER_ATTRIBUTES)
+    used = {*_DATA_NAMES.findall(html)}
+    selectors += [f"[{name}]" for name in names if name in used]
+    classes = " ".join(_CLASSES.findall(html))
+    words = (*_POST_WORDS, *_PLAYER_WORDS)
+    selectors += [f"[class*='{word}']" for word in words if word in classes]
+    if _HAS_BACKGROUND.search(html):
+        selectors.append("[style*='url(']")
+    if "<noscript" in html:
+        selectors.append("noscript")
+    if any(word in html for word in _SCRIPT_WORDS):
+        selectors.append("script[src]")
+    if not selectors:
+        return []
+    # An element is found once for each selector that matches.
+    found = {node.mem_id: node for node in page.tree.css(", ".join(selectors))}
+    return list(found.values())[:_MOST_EMBEDS]
+
+
+def _custom_tags(html: str) -> list[str]:
+    tags: dict[str, None] = {}
+    for match in _CUSTOM_TAG.finditer(html):
+        tags[match[1].lower()] = None
+        if len(tags) >= _MOST_TAGS:
+            break
+    return [tag for tag in tags if not _NO_CONTENT_TAG.search(tag)]
+
+
+class _Content:
+    """Knows which elements are in the content of a page."""
+
+    def __init__(self, page: HtmlPage) -> None:
+        blocks = page.blocks
+        self._body = blocks.nodes[0].mem_id if blocks.nodes else 0
+        self._held = blocks.content | page.content
+        self._labels = {
+            node.mem_id: label for node, label in zip(blocks.nodes, blocks.names, strict=True)
+        }
+
+    def has(self, element: LexborNode) -> bool:
+        """Return whether nothing around an element was left out, or is named as noise."""
+        for outer in elements_around(element):
+            place = outer.mem_id
+            if place == self._body:
+                return True
+            label = self._labels.get(place)
+            if label is None:
+                if outer.tag_id in _BLOCK_KINDS:
+                    return False
+            elif label in _LEFT_OUT and place not in self._held:
+                return False
+        return False
+
+
+# What they show
+
+
+def _player_of(node: LexborNode) -> str | None:
+    tag, attributes = node.tag or "", node.attributes
+    if tag == "script":
+        return _of_script(attributes.get("src") or "")
+    if "-" in tag and _PLAYER_TAG.search(tag):
+        values = [value for name, value in attributes.items() if _PLAYER_ID.fullmatch(name)]
+        values += [attributes.get(name) for name in _PLAYER_SOURCE]
+        return _first_player(values)
+    names = (attributes.get("class") or "")[:_LONGEST_CLASS]
+    if _is_embed(node, names):
+        return _first_player(_addresses_of_embed(node, tag, attributes))
+    return None
+
+
+def _is_embed(node: LexborNode, names: str) -> bool:
+    """Return whether an element with these classes becomes a post or a player of another site."""
+    if _OF_BUILDER.search(names):
+        return False
+    if _POST_CLASS.search(names):
+        return True
+    attributes = node.attributes
+    may_be_player = _PLAYER_CLASS.search(names) or any(map(attributes.get, _PLAYER_ATTRIBUTES))
+    return bool(may_be_player) and node.tag != "a" and not text_within(node, _LONGEST_CLASS)
+
+
+def _first_player(values: Iterable[str | None]) -> str | None:
+    for value in values:
+        if value and not value.startswith(NO_ADDRESS):
+            return player_name(value)
+    return None
+
+
+def _addresses_of_embed(node: LexborNode, tag: str, attributes: Attributes) -> Iterator[str]:
+    """Yield the addresses that an embed may have, the most reliable one first.
+
+    Those on sites that also show advertisements are posts here, so their hosts are left out.
+    """
+    named = [(name, value) for name, value in attributes.items() if value]
+    for name, value in named:
+        if _EMBED_ADDRESS.fullmatch(name):
+            yield _HOST.sub("", value[:_LONGEST_ADDRESS])
+    for name, value in named:
+        # A token may be made for each visit.
+        if _EMBED_ID.fullmatch(name) and not _TOKEN.fullmatch(value):
+            yield value
+    in_class = _ID_IN_CLASS.search((attributes.get("class") or "")[:_LONGEST_CLASS])
+    if in_class is not None:
+        yield in_class[1]
+    if tag == "a":
+        yield attributes.get("href") or ""
+    elif tag == "blockquote":
+        links = [part.attributes.get("href") for part in within(node) if part.tag_id == _LINK]
+        # The first links may be those in the post.
+        yield from [_HOST.sub("", href[:_LONGEST_ADDRESS]) for href in links[-1:] if href]
+
+
+def _of_script(source: str) -> str | None:
+    """Return what a script writes into the page, or None if it belongs to the site or to ads."""
+    address = source[:_LONGEST_ADDRESS]
+    path, _, query = address.partition("?")
+    is_general = not query and _GENERAL_SCRIPT.fullmatch(path.rpartition("/")[2])
+    if is_general or shell_words.OF_OTHERS.search(address) or not _WRITING_SCRIPT.search(address):
+        return None
+    return player_name(address)
+
+
+def _pictures_of(node: LexborNode) -> Iterator[str]:
+    """Yield the names of the pictures that an element shows without being an <img>."""
+    tag, attributes = node.tag or "", node.attributes
+    if tag == "noscript":
+        before = sibling(node, forward=False)
+        is_late = before is not None and before.tag == "img"
+        yield from _pictures_in(own_text(node), is_late=is_late)
+    elif tag in ("img", "script", "source", "video", "audio", "iframe", "embed", "object"):
+        return
+    elif "-" in tag:
+        is_shown = _PICTURE_TAG.search(tag) or any(
+            map(PICTURE_FILE.search, addresses_of(attributes))
+        )
+        # With other layouts, width and height are only a proportion.
+        has_size = attributes.get("layout") in (None, "fixed")
+        if is_shown and not (has_size and is_small(attributes)):
+            yield from filter(None, [first_picture(attributes)])
+    elif label_of(node) not in _LEFT_OUT:
+        yield from filter(None, map(_background, _backgrounds_of(attributes)))
+
+
+def _background(address: str) -> str | None:
+    return None if address.startswith(NO_ADDRESS) else picture_name(address)
+
+
+def _backgrounds_of(attributes: Attributes) -> Iterator[str]:
+    yield from addresses_in_style(attributes.get("style") or "")
+    named = {name: attributes[name] for name in _BACKGROUNDS if name in attributes}
+    yield from addresses_of(named)
+    for name in _MAY_BE_PICTURE:
+        value = attributes.get(name) or ""
+        if PICTURE_FILE.search(value[:_LONGEST_ADDRESS]):
+            yield value
+
+
+def _pictures_in(fallback: str, *, is_late: bool) -> Iterator[str]:
+    """Yield the pictures in <noscript>, which stand for those that a script loads late.
+
+    Args:
+        fallback: The content of <noscript>.
+        is_late: Whether it follows a picture. Otherwise, an address that isn't a file may count
+            visits.
+    """
+    if "<img" not in fallback or len(fallback) > _LONGEST_FALLBACK:
+        return
+    for picture in parse(fallback).css("img")[:_MOST_PICTURES_INSIDE]:
+        attributes = picture.attributes
+        source = attributes.get("src") or ""
+        is_picture = is_late or PICTURE_FILE.search(source)
+        is_tracker = shell_words.OF_OTHERS.search(source)
+        if (
+            is_picture
+            and not is_tracker
+            and not is_small(attributes)
+            and (name := first_picture(attributes))
+        ):
+            yield name
+
+
+def _linked_pictures(page: HtmlPage) -> Iterator[ShownPicture]:
+    """Yield the pictures that links open: that in the link may be small, or loaded late."""
+    for link in page.blocks.links[:_MOST_LINKS]:
+        href = link.attrs.get("href") or ""
+        if PICTURE_FILE.search(href) and (name := picture_name(href)):
+            yield ShownPicture(link, name)
+
+
+def _only_document(page: HtmlPage) -> Iterator[str]:
+    """Yield the document, recording or archive that the content offers if it is the only one."""
+    files: dict[str, None] = {}
+    for link in page.blocks.links[:_MOST_LINKS]:
+        path = (link.attrs.get("href") or "").partition("#")[0].partition("?")[0]
+        if _DOCUMENT.search(path[-10:]) and (name := file_name(path)):
+            files[name] = None
+    if len(files) == 1:
+        yield from [f"file {name}" for name in files]
