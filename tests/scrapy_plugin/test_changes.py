@@ -248,7 +248,9 @@ def test_the_last_crawl_is_compared_with_the_one_before_a_time(
     assert json.loads(capsys.readouterr().out)["changes"]["new"] == new
 
 
-@pytest.mark.parametrize("named", [f"journals/{NOW - HOUR}.jsonl", "journals"])
+@pytest.mark.parametrize(
+    "named", [f"journals/{NOW - HOUR}.jsonl", "journals"], ids=["journal", "folder"]
+)
 def test_the_crawl_before_is_looked_for_beside_the_named_one(
     daily: Path, capsys: pytest.CaptureFixture[str], named: str
 ) -> None:
