@@ -210,7 +210,7 @@ class TestTrouble:
         with contextlib.closing(RedisClusterStore(cluster.url, LAYOUT)) as late:
             assert late.open() == 4 * (PREFIXES - len(lost))
             (warning,) = late.info().warnings
-            assert warning.startswith(f"of 16 parts, {len(lost)} do not answer")
+            assert warning.startswith(f"{len(lost)} of 16 parts do not answer")
             assert statuses(late, [ask(100, place=left)]) == [Kind.NEW]
             late.heartbeat()
         answers = statuses(store, [ask(101, place=left), ask(102, place=lost[0])])
