@@ -319,8 +319,11 @@ def _of_script(source: str) -> str | None:
     """Return what a script writes into the page, or None if it belongs to the site or to ads."""
     address = source[:_LONGEST_ADDRESS]
     path, _, query = address.partition("?")
+    # Few scripts pass the first of these, and the last takes the longest.
+    if not _WRITING_SCRIPT.search(address):
+        return None
     is_general = not query and _GENERAL_SCRIPT.fullmatch(path.rpartition("/")[2])
-    if is_general or shell_words.OF_OTHERS.search(address) or not _WRITING_SCRIPT.search(address):
+    if is_general or shell_words.OF_OTHERS.search(address):
         return None
     return player_name(address)
 
@@ -374,13 +377,10 @@ def _pictures_in(fallback: str, *, is_late: bool) -> Iterator[str]:
         attributes = picture.attributes
         source = attributes.get("src") or ""
         is_picture = is_late or PICTURE_FILE.search(source)
-        is_tracker = shell_words.OF_OTHERS.search(source)
-        if (
-            is_picture
-            and not is_tracker
-            and not is_small(attributes)
-            and (name := first_picture(attributes))
-        ):
+        if not is_picture or is_small(attributes):
+            continue
+        name = first_picture(attributes)
+        if name and not shell_words.OF_OTHERS.search(source):
             yield name
 
 
