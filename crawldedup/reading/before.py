@@ -13,9 +13,9 @@ from typing import Final
 
 from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.headline import is_title
+from crawldedup.reading.page_lines import LINK
 
 _MOST_BEFORE: Final = 4  # lines before a list that are searched for its heading
-_LINK: Final = 0.5  # share of links at which a line counts as a link
 _READ: Final = 300  # characters of a class attribute
 _LONGEST_HEADING: Final = 80
 
@@ -68,7 +68,7 @@ class Before:
             if self._is_prose[line]:
                 return
             text, linked, holder = self._blocks.lines[line]
-            if linked <= _LINK * len(text):
+            if linked <= LINK * len(text):
                 yield text, holder
 
     def is_of_others(self, block: int) -> bool:

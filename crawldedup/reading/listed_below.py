@@ -17,7 +17,7 @@ from crawldedup.reading.before import Before
 from crawldedup.reading.block_names import Label
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of
 from crawldedup.reading.cards import Sizes
-from crawldedup.reading.openings import Names
+from crawldedup.reading.openings import Names, Opening, first_in_blocks
 
 _ARTICLE: Final = kind_of("article")
 _FRAME: Final = kinds_of(["aside", "footer", "header", "nav"])
@@ -87,13 +87,6 @@ def listed_below(
     return frozenset(listed)
 
 
-class _Opening(NamedTuple):
-    """The first heading or link in an entry: its tag (0 if it's no heading), and if it links."""
-
-    heading: int
-    is_linked: bool
-
-
 class _Parts:
     """The parts of a page that may be entries of a listing."""
 
@@ -101,18 +94,15 @@ class _Parts:
         self._blocks, self._names, self._letters = blocks, names, letters
 
     @cached_property
-    def _openings(self) -> dict[int, _Opening]:
+    def _openings(self) -> dict[int, Opening]:
         """What each block opens with, if that is a heading or a link."""
-        kinds, parents = self._blocks.kinds, self._blocks.parents
-        found: dict[int, _Opening] = {}
-        for block, is_linked, is_heading in self._names.lines:
-            if block in found or not (is_linked or is_heading):
-                continue
-            opening = _Opening(kinds[block] if is_heading else 0, is_linked)
-            while block >= 0 and block not in found:
-                found[block] = opening
-                block = parents[block]
-        return found
+        kinds = self._blocks.kinds
+        openings = [
+            (block, Opening(kinds[block] if is_heading else 0, is_linked))
+            for block, is_linked, is_heading in self._names.lines
+            if is_linked or is_heading
+        ]
+        return first_in_blocks(self._blocks, openings)
 
     def alike(self, parts: Sequence[int]) -> Sequence[int]:
         """Return the largest group of similar parts, or nothing if all groups are too small.
@@ -125,7 +115,7 @@ class _Parts:
             if self._is_part(part)
         }
         counts = Counter(forms.values())
-        groups: defaultdict[tuple[tuple[int, _Opening], str], list[int]] = defaultdict(list)
+        groups: defaultdict[tuple[tuple[int, Opening], str], list[int]] = defaultdict(list)
         for part, form in forms.items():
             # Reading classes takes much longer than counting.
             if counts[form] >= _FEWEST:
@@ -144,7 +134,7 @@ class _Parts:
 
     def are_links(self, parts: Sequence[int]) -> bool:
         """Return whether parts consist of nothing but links that aren't headings."""
-        if self._openings[parts[0]].heading:
+        if self._openings[parts[0]].kind:
             return False
         linked = sum([self._letters.linked[part] for part in parts])
         return linked >= _ALL_LINK * sum([self._letters.every[part] for part in parts])

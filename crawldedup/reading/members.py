@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.headline import is_title
+from crawldedup.reading.page_lines import LINK
 
 _FEWEST: Final = 8  # members
-_LINK: Final = 0.5  # share of links at which a line counts as a link
 _TEASER: Final = 0.3  # share of links at which a line of prose counts as a teaser
 _LEAST_TITLE: Final = 25  # letters of a link that is a title, not the name of a member
 _LEVELS: Final = 3  # blocks around a line that are searched for a class
@@ -52,7 +52,7 @@ def members_of(
     for line in kept:
         text, linked, block = blocks.lines[line]
         if not is_prose[line]:
-            is_link = linked > _LINK * len(text)
+            is_link = linked > LINK * len(text)
             if is_link and (linked >= _LEAST_TITLE or is_title(blocks, block)):
                 below_title = True
             elif not is_link and is_title(blocks, block):

@@ -3,13 +3,13 @@ which a section or a teaser begins.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from crawldedup.reading.blocks import Blocks, kinds_of
+from crawldedup.reading.page_lines import LINK
 
 _TITLES: Final = kinds_of(["h1", "h2", "h3", "h4"])
-_LINK: Final = 0.5  # share of links at which a line counts as a link
 
 # The block of a line with a link or a heading, whether the line is a link, and whether it is a
 # heading.
@@ -24,7 +24,7 @@ class Names(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The first heading in a block: its tag, and whether it is a link."""
+    """How a block begins: the tag of its first heading, or 0 for a link, and whether it links."""
 
     kind: int
     is_linked: bool
@@ -41,7 +41,7 @@ def names_of(blocks: Blocks, kept: Sequence[int]) -> Names:
         is_heading = kinds[block] in _TITLES or kinds[max(parents[block], 0)] in _TITLES
         if not linked and not is_heading:
             continue
-        lines.append((block, linked > _LINK * len(text), is_heading))
+        lines.append((block, linked > LINK * len(text), is_heading))
         while block not in seen:
             seen.add(block)
             parts[parents[block]].append(block)
@@ -52,13 +52,25 @@ def names_of(blocks: Blocks, kept: Sequence[int]) -> Names:
 def openings_of(blocks: Blocks, names: Names) -> dict[int, Opening]:
     """Return the first heading of each block. Blocks without one are missing."""
     kinds, parents = blocks.kinds, blocks.parents
-    found: dict[int, Opening] = {}
+    headings = []
     for block, is_linked, is_heading in names.lines:
-        if not is_heading or block in found:
-            continue
-        kind = kinds[block] if kinds[block] in _TITLES else kinds[max(parents[block], 0)]
-        opening = Opening(kind, is_linked)
+        if is_heading:
+            kind = kinds[block] if kinds[block] in _TITLES else kinds[max(parents[block], 0)]
+            headings.append((block, Opening(kind, is_linked)))
+    return first_in_blocks(blocks, headings)
+
+
+def first_in_blocks(blocks: Blocks, openings: Iterable[tuple[int, Opening]]) -> dict[int, Opening]:
+    """Return the first of the openings in each block, those of inner blocks included.
+
+    Args:
+        blocks: The blocks of the page.
+        openings: Blocks with their openings, in the order of the page.
+    """
+    found: dict[int, Opening] = {}
+    for start, opening in openings:
+        block = start
         while block >= 0 and block not in found:
             found[block] = opening
-            block = parents[block]
+            block = blocks.parents[block]
     return found
