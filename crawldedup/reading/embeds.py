@@ -68,12 +68,11 @@ _BACKGROUNDS: Final = (
 _MAY_BE_PICTURE: Final = ("data-src", "data-image", "data-img", "data-image-url", "data-original")
 
 # Searches are many times faster if a pattern begins with letters in one case.
-_HAS_BACKGROUND: Final = re.compile(r"style=[\"']?[^<>]{0,300}?url\(")
-_CLASSES: Final = re.compile(r"class=([\"'][^\"'<>]{0,300}|[^\s\"'<>]{1,300})")
+_CLASSES: Final = re.compile(r"class=[\"']?([^\"'<>]{1,300})")
 _DATA_NAMES: Final = re.compile(r"data-[a-z-]{1,40}(?==)")
-_CUSTOM_TAG: Final = re.compile(
-    r"<([a-z][a-z\d]{0,30}(?:-[a-z\d]{1,30}){1,5})[\s/>]", re.IGNORECASE
-)
+# Lexbor numbers the tags of HTML, SVG and MathML first. All others have larger numbers.
+_LAST_KNOWN_TAG: Final = 1_000
+_CUSTOM_TAG: Final = re.compile(r"[a-z][a-z\d]{0,30}(?:-[a-z\d]{1,30}){1,5}")
 _PICTURE_TAG: Final = re.compile(r"(?:^|-)(?:img|image|picture|photo|anim)(?:-|$)")
 _PLAYER_TAG: Final = re.compile(
     r"video|audio|player|tube|vimeo|dailymotion|brightcove|tweet|twitter|instagram|tiktok|facebook|"
@@ -132,7 +131,12 @@ _GENERAL_SCRIPT: Final = re.compile(
     r"bundle|all|app|init|async|script|js|oembed|platform)(?:[._-](?:min|v?\d+))*\.m?js",
     re.IGNORECASE,
 )
-_SCRIPT_WORDS: Final = ("gist.", "/snippets/", "asciinema", "/embed", "/player", "_id=")
+_SCRIPT_WORDS: Final = ("gist.", "/snippets/", "asciinema", "/embed", "/player", "id=")
+_ALWAYS_SEARCHED: Final = (
+    "noscript",
+    "[style*='url(']",
+    *[f"script[src*='{word}' i]" for word in _SCRIPT_WORDS],
+)
 
 _DOCUMENT: Final = re.compile(
     r"\.(?:pdf|docx?|xlsx?|pptx?|od[tsp]|rtf|epub|djvu|ps|csv|zip|mp[34]|m4[av]|ogg|webm|wav)$",
@@ -201,33 +205,30 @@ def is_small(attributes: Attributes) -> bool:
 def _candidates(page: HtmlPage) -> list[LexborNode]:
     """Return the elements that may be embeds. Most pages have none, so they aren't searched."""
     html = page.html
-    selectors = _custom_tags(html)
+    # Of the many attributes and classes, only those that the page uses are searched for.
+    selectors = [*_ALWAYS_SEARCHED, *_custom_tags(page)]
     names = (*_BACKGROUNDS, *_MAY_BE_PICTURE, *_PLAYER_ATTRIBUTES)
     used = {*_DATA_NAMES.findall(html)}
     selectors += [f"[{name}]" for name in names if name in used]
     classes = " ".join(_CLASSES.findall(html))
     words = (*_POST_WORDS, *_PLAYER_WORDS)
     selectors += [f"[class*='{word}']" for word in words if word in classes]
-    if _HAS_BACKGROUND.search(html):
-        selectors.append("[style*='url(']")
-    if "<noscript" in html:
-        selectors.append("noscript")
-    if any(word in html for word in _SCRIPT_WORDS):
-        selectors.append("script[src]")
-    if not selectors:
-        return []
     # An element is found once for each selector that matches.
     found = {node.mem_id: node for node in page.tree.css(", ".join(selectors))}
     return list(found.values())[:_MOST_EMBEDS]
 
 
-def _custom_tags(html: str) -> list[str]:
+def _custom_tags(page: HtmlPage) -> list[str]:
+    root = page.tree.root
+    if root is None:
+        return []
     tags: dict[str, None] = {}
-    for match in _CUSTOM_TAG.finditer(html):
-        tags[match[1].lower()] = None
-        if len(tags) >= _MOST_TAGS:
-            break
-    return [tag for tag in tags if not _NO_CONTENT_TAG.search(tag)]
+    for node in root.traverse():
+        if node.tag_id > _LAST_KNOWN_TAG:
+            tags[node.tag or ""] = None
+            if len(tags) >= _MOST_TAGS:
+                break
+    return [tag for tag in tags if _CUSTOM_TAG.fullmatch(tag) and not _NO_CONTENT_TAG.search(tag)]
 
 
 class _Content:

@@ -139,7 +139,7 @@ def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected
             main = max(main, tidy(content_text(page)), key=count_words)
         comments = comments_beside(page, main)
         if comments.are_content:
-            of_comments = sum([count_words(line) for line in comments.lines])
+            of_comments = count_words("\n".join(comments.lines))
         words = count_words(main) + of_comments
     resorts, is_little = None, words < max(min_words, LITTLE_WORDS)
     if is_little or (extractor.is_heuristic and may_outweigh(page, _SEVERAL_TIMES * len(main))):
