@@ -19,7 +19,7 @@ STORY, MONTH = "one story, five URLs", "two months that read alike"
 SITE = "https://almanac.example"
 PAGES = (
     ("/en/reading-the-tide/", "the article"),
-    ("/en/reading-the-tide/?sid=cd6a79751e7f6bd3", "with a session ID"),
+    ("/en/reading-the-tide/?sid=cd6a79", "with a session ID"),
     ("/print/en/reading-the-tide.html", "as a print view"),
     ("/partners/1/story-4042/", "at a partner, in another template"),
     ("/en/reading-the-tide/second-edition/", "with a few words edited"),
@@ -27,13 +27,17 @@ PAGES = (
     ("/calendar/2023-12/", "December"),
 )
 STORIES = 5
-WIDTH, HEIGHT = 860, 362
-TOP, ROW, GAP = 66, 38, 26
+# Narrow, so that it can be read on a phone.
+WIDTH, HEIGHT = 540, 462
+LEFT, RIGHT = 8, 324
+WIDTH_OF_PAGE, WIDTH_OF_VERDICT = 304, 208
+TOP, ROW, HEIGHT_OF_ROW, GAP = 66, 52, 46, 26
+FIRST_LINE, SECOND_LINE, INDENT = 19, 37, 10
 STYLE = """
 text { fill: #1b1b1b; font: 14px sans-serif }
 .head { font-weight: bold }
 .url { font: 13px monospace }
-.note { fill: #4a4a4a; font-size: 12.5px }
+.note { fill: #4a4a4a; font-size: 13px }
 .row { fill: #f3f4f6 }
 .kept { fill: #e6f4e6; stroke: #3d8b40; stroke-width: 1.3 }
 .dropped { fill: #fdefdd; stroke: #c77b1d; stroke-width: 1.3 }
@@ -58,14 +62,17 @@ class Row:
         """The verdict in words."""
         verdict = self.verdict
         if verdict.kind is Kind.EXACT_DUPLICATE:
-            return "exact duplicate: items dropped"
+            return "exact duplicate"
         if not self.is_kept:
-            return f"near duplicate ({verdict.similarity:.2f}): items dropped"
+            return f"near duplicate ({verdict.similarity:.2f})"
         if verdict.rejected:
-            return (
-                f"similar ({verdict.rejected_similarity:.2f}), another {verdict.rejected_by}: kept"
-            )
-        return "new: kept"
+            return f"similar ({verdict.rejected_similarity:.2f}), another {verdict.rejected_by}"
+        return "new"
+
+    @property
+    def result(self) -> str:
+        """What happens to its items."""
+        return "kept" if self.is_kept else "items dropped"
 
 
 def draw(path: Path) -> None:
@@ -73,13 +80,13 @@ def draw(path: Path) -> None:
     svg = new_svg(TITLE, STYLE, WIDTH, HEIGHT)
     # Pages with a dark theme show the picture on white as well.
     ElementTree.SubElement(svg, "rect", width=f"{WIDTH}", height=f"{HEIGHT}", fill="#ffffff")
-    add_text(svg, 16, 28, "What the crawl fetches", "head")
-    add_text(svg, 556, 28, "What crawldedup does", "head")
+    add_text(svg, LEFT + INDENT, 28, "What the crawl fetches", "head")
+    add_text(svg, RIGHT + INDENT, 28, "What crawldedup does", "head")
     for number, row in enumerate(rows()):
         is_month = number >= STORIES
         top = TOP + ROW * number + GAP * is_month
         if number in (0, STORIES):
-            add_text(svg, 16, top - 10, MONTH if is_month else STORY, "note")
+            add_text(svg, LEFT + INDENT, top - 10, MONTH if is_month else STORY, "note")
         add_row(svg, row, top)
     ElementTree.indent(svg)
     save_svg(svg, path)
@@ -98,12 +105,15 @@ def rows() -> list[Row]:
 
 def add_row(svg: ElementTree.Element, row: Row, top: int) -> None:
     """Add one URL, what is found there, and its verdict."""
-    place = {"x": "8", "y": f"{top}", "width": "520", "height": "32", "rx": "6"}
-    ElementTree.SubElement(svg, "rect", place, **{"class": "row"})
-    add_text(svg, 16, top + 21, row.path, "url")
-    note = add_text(svg, 520, top + 21, row.note, "note")
-    note.set("text-anchor", "end")
-    look = "kept" if row.is_kept else "dropped"
-    place = {"x": "548", "y": f"{top}", "width": "304", "height": "32", "rx": "6"}
-    ElementTree.SubElement(svg, "rect", place, **{"class": look})
-    add_text(svg, 560, top + 21, row.words, "")
+    add_box(svg, LEFT, top, WIDTH_OF_PAGE, "row")
+    add_text(svg, LEFT + INDENT, top + FIRST_LINE, row.path, "url")
+    add_text(svg, LEFT + INDENT, top + SECOND_LINE, row.note, "note")
+    add_box(svg, RIGHT, top, WIDTH_OF_VERDICT, "kept" if row.is_kept else "dropped")
+    add_text(svg, RIGHT + INDENT, top + FIRST_LINE, row.words)
+    add_text(svg, RIGHT + INDENT, top + SECOND_LINE, row.result, "note")
+
+
+def add_box(svg: ElementTree.Element, left: int, top: int, width: int, look: str) -> None:
+    """Add a box of one row."""
+    place = {"x": f"{left}", "y": f"{top}", "width": f"{width}", "height": f"{HEIGHT_OF_ROW}"}
+    ElementTree.SubElement(svg, "rect", place, rx="6", **{"class": look})
