@@ -20,7 +20,7 @@ from selectolax.lexbor import LexborNode
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.reading import shell_words
-from crawldedup.reading.blocks import kind_of, kinds_of, tags
+from crawldedup.reading.blocks import TEXT, kind_of, kinds_of, tags
 from crawldedup.reading.html import HtmlPage, bounded
 from crawldedup.reading.templates import Template, templates_of
 
@@ -218,6 +218,8 @@ def _markups_in(node: LexborNode) -> Iterator[_Markup]:
         if node.first_child is not None:
             yield _Markup(node.inner_html or "", may_excuse=True, tag=tag)
         return
+    if _has_elements(node):
+        return
     text = node.text() or ""
     if tag == "textarea":
         if text.strip():
@@ -229,6 +231,16 @@ def _markups_in(node: LexborNode) -> Iterator[_Markup]:
         yield _Markup(document, may_excuse=False, tag=tag)
     if text.strip():
         yield _Markup(text, may_excuse=True, tag=tag)
+
+
+def _has_elements(node: LexborNode) -> bool:
+    """Return whether there is more in an element than a text.
+
+    In HTML, a <noscript> or a <textarea> contains only a text. In SVG and MathML, it's an element
+    that browsers don't show, and may be one of thousands inside of each other.
+    """
+    inner = node.first_child
+    return inner is not None and (inner.tag_id != TEXT or inner.next is not None)
 
 
 def _is_within(node: LexborNode, known: dict[int, bool]) -> bool:

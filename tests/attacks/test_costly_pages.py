@@ -16,6 +16,7 @@ from crawldedup.reading.misplaced import check_copied_text
 MOST_MEGABYTES = 500
 
 PROSE = " ".join(f"word{number}" for number in range(80))
+ARTICLE = "".join(f"<p>{part}: {PROSE}</p>" for part in range(5))
 
 # Reads the page on its standard input in each way; says what came of it, and the megabytes that it
 # took.
@@ -101,6 +102,8 @@ SHAPES: dict[str, Callable[[], str]] = {
     "nested titles": lambda: page(nested("title", 3900)),
     "nested links": lambda: page(nested("a href=/b", 500, number=9000)),
     "nested notes": lambda: nested("noscript", 3900),
+    "nested notes beside an article": lambda: page(ARTICLE + nested("noscript", 3900)),
+    "nested fields beside an article": lambda: page(ARTICLE + nested("textarea", 3900)),
     "nested options": lambda: page("<svg><select name=a>" + nested("option", 3900)),
     "nested properties": lambda: page(nested("span itemprop=sku", 500, outer="b", number=9000)),
     "very many attributes": lambda: page(f"<p {ATTRIBUTES}>x" * 19_900),
@@ -133,7 +136,14 @@ ALONE = frozenset(
 
 REFUSED = frozenset(["too_large", "too_deep", "empty", "shell"])
 
-EACH_TIME = frozenset(["nested scripts alone", "very many attributes", "cells outside of a table"])
+EACH_TIME = frozenset(
+    [
+        "nested scripts alone",
+        "nested fields beside an article",
+        "very many attributes",
+        "cells outside of a table",
+    ]
+)
 
 
 @pytest.mark.timeout(60)
