@@ -210,7 +210,7 @@ def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
     for name in fields.names:
         if names.count(name) > 1:
             raise ValueError(
-                f"the column {name!r} is there {names.count(name)} times: rename all but one"
+                f"there are {names.count(name)} columns {name!r}: rename all but one of them"
             )
 
 
@@ -227,7 +227,7 @@ def _problem_of_quotes(lines: Iterable[bytes]) -> QuoteError | None:
             pass
     except csv.Error:
         return QuoteError(
-            f"a quote is not closed where its cell ends, so that these {len(lines_of_row):,} lines "
+            f"a quote is not closed where its cell ends, so these {len(lines_of_row):,} lines "
             "may be several items"
         )
     return None
@@ -376,7 +376,7 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
         return ConfigurationError(f"{place}: this is not a JSON object")
     if isinstance(item, RepeatedKeys) and (names := item.repeated.intersection(fields.names)):
         named = " and ".join(f'"{name}"' for name in sorted(names))
-        return ConfigurationError(f"{place}: the field {named} is there several times")
+        return ConfigurationError(f"{place}: this item has {named} several times")
     url = item.get(fields.url)
     if not isinstance(url, str) or not url:
         if fields.needs_url:

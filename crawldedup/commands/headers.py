@@ -52,7 +52,7 @@ class Headers:
                 break
             lines.append(line)
             size += len(line)
-        raise HeadError("its headers do not end")
+        raise HeadError("its headers have no end")
 
     def get(self, name: str) -> str:
         """Return the first value of a name, or "" if there is none."""

@@ -318,5 +318,5 @@ def _items_of_rows(
             ) from error
         except (csv.Error, ValueError, RecursionError) as error:
             raise ConfigurationError(
-                f"{place.of(number + 1)}: this cannot be read, nor what follows: {error}"
+                f"{place.of(number + 1)}: this cannot be read, and neither can the rest: {error}"
             ) from error

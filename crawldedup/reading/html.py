@@ -353,7 +353,7 @@ def _check_tags_in_tags(html: str, utf8: bytes) -> None:
         attributes = _FIRST_ATTRIBUTES.match(html, tag.start())
         looked_at += attributes.end() - attributes.start() if attributes else 0
         if looked_at > _MOST_LOOKED_AT:
-            raise PageError("too_deep", "the page has too many tags within each other")
+            raise PageError("too_deep", "the page has too many nested tags")
 
 
 def _count_byte(utf8: bytes, letter: str) -> int:
@@ -432,7 +432,7 @@ def _check_open(html: str) -> None:
         reopened += letters
         if steps > _MOST_STEPS or reopened > _MOST_REOPENED:
             raise PageError(
-                "too_deep", "the page is nested too deep: too many elements are left open"
+                "too_deep", "the page is nested too deeply: too many elements are left open"
             )
 
 

@@ -276,7 +276,7 @@ def _skipped_in_words(report: Mapping[str, Any]) -> str:
     if patterns := report["over_budget"]:
         requests = pluralize(_total(patterns), "request")
         counts = _most_of(patterns, "pattern")
-        words += f" {requests} went over the budget of patterns that had ended: {counts}."
+        words += f" {requests} were skipped because their patterns had ended: {counts}."
     return words
 
 
