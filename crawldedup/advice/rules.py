@@ -135,7 +135,7 @@ def _folder_of(path: str) -> str:
 
 
 def name_of(parameter: str) -> str:
-    """Return the name of a parameter."""
+    """Return the name in a query parameter, which may have a value."""
     return parameter.partition("=")[0]
 
 

@@ -28,7 +28,7 @@ Request = TypeVar("Request")
 
 
 class Step(StrEnum):
-    """What is done with a request. With NO_ROOM, it is made because too many others are kept."""
+    """What happens to a request. With NO_ROOM, it's made because no more can be kept for later."""
 
     MADE = "made"
     SKIPPED = "skipped"

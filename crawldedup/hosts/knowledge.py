@@ -168,12 +168,12 @@ class HostKnowledge:
             return marks
 
     def are_proved(self, address: Address) -> bool:
-        """Return whether the views in an address are proved, and their values recur."""
+        """Return whether the views in an address are proved, and their tokens recur."""
         with self._lock:
             return bool(address.views) and self._are_certain(address)
 
     def proved_views_at(self, address: Address) -> list[tuple[View, ...]]:
-        """Return the views in which a page was loaded here, as far as they are proved by now."""
+        """Return the proved views in which a page with this address has been loaded."""
         with self._lock:
             met = self._views.get(_name_without_views(address), ())
             proved = []

@@ -119,7 +119,7 @@ def _are_never_siblings(_page: int, _kept: int) -> bool:
 class KeptPages:
     """An index that makes no mistakes.
 
-    `are_siblings` says which pages with similar texts are different contents, and `holders` has the
+    `are_siblings` says which pages with similar texts have different content, and `holders` has the
     kept pages of each group.
     """
 

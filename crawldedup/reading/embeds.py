@@ -41,7 +41,7 @@ _LEAST_PICTURE: Final = 65
 _NUMBER_BEFORE: Final = re.compile(r"\d+")
 
 _LONG_TEXT: Final = 3_000
-"""The number of letters in a main text at which embeds no longer make the page."""
+"""If a main text has this many letters, embeds aren't what the page is about."""
 
 # Limits, because a page may have 100,000 of each.
 _MOST_EMBEDS: Final = 200

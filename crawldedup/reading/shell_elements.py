@@ -102,7 +102,10 @@ class Elements:
 
 
 def elements_of(page: HtmlPage) -> Elements | None:
-    """Return what the elements of a page say, or None if they have content or there's no body."""
+    """Return the elements of a page that matter for a shell.
+
+    The result is None if they have content, or if there is no body.
+    """
     body = page.tree.body
     if body is None:
         return None
@@ -184,7 +187,10 @@ def _nodes(body: LexborNode, page: HtmlPage) -> Iterator[tuple[LexborNode, int]]
 
 
 def _place_of(node: LexborNode, outer: int, *, holds_heading: bool) -> int:
-    """Return where an element is, by its tag, its role and its names."""
+    """Return where an element is: in the content, in a header, around the content, or outside.
+
+    Its tag, its role and its names decide.
+    """
     kind = node.tag_id
     if kind in _OWN_PARTS:
         return _IN_CONTENT
@@ -284,7 +290,7 @@ def _leads_away(link: LexborNode) -> bool:
 
 
 def is_called(node: LexborNode, label: re.Pattern[str]) -> bool:
-    """Return whether an element, or one around it within the body, has such a name."""
+    """Return whether the names of an element, or of one around it in the body, match `label`."""
     for outer in chain([node], elements_around(node)):
         # A body may have such a name although all of its content is there.
         if outer.tag_id == _BODY:

@@ -249,7 +249,7 @@ def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
 
 
 def _folder_of(name: str | None) -> str:
-    """Return the folder in which to look for the crawls before a crawl, given as for LATER."""
+    """Return the folder in which to look for earlier crawls, from the argument LATER."""
     path = Path(name or DEFAULT_SOURCE)
     if path.is_dir():
         return str(path)

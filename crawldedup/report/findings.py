@@ -89,10 +89,10 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _is_trap(wall: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
-    """Return whether the pages that read like a suspected wall are those of a trap that is told.
+    """Return whether the pages that read like a suspected wall belong to a trap among the findings.
 
-    A wall also brings many copies at once, so this only applies to traps that show their cause in
-    their addresses: dates, sessions, or paths that grow.
+    A wall also brings many copies at once, so this only applies to traps whose addresses show their
+    cause: dates, sessions, or paths that grow.
     """
     traps = [group for group in report["stale"] if group["trap"]][:_MOST_NAMED]
     return any(
@@ -201,8 +201,8 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
 def _text_of_trap(group: Mapping[str, Any]) -> str:
     """Return the text of a finding about a trap.
 
-    Pages that were kept apart by nothing but their texts or links may be different contents, so
-    they are counted separately.
+    Pages that were kept apart only by their texts or links may have different content, so they are
+    counted separately.
     """
     hardly = group["hardly_apart"]
     copies = group["duplicates"] + group["counts"]["thin"]

@@ -144,7 +144,7 @@ class Contents:
         self._last: dict[str, deque[Request]] = {}
 
     def add(self, request: Request, url: str) -> None:
-        """Keep the request of a page unlike any other, to repeat it if a wall is suspected."""
+        """Keep the request for a page with its own content, to repeat it if a wall is suspected."""
         site = site_of(url)
         first = self._first.get(site, [])
         last = self._last.get(site, deque(maxlen=_LAST))
