@@ -18,7 +18,8 @@ from crawldedup.page import Page
 
 BOM: Final = b"\xef\xbb\xbf"
 _BLOCK: Final = 1 << 13
-# Separators of members in an array. A file that was appended to another has its own mark.
+# Separators of members in an array. A file that was appended to another may begin with a byte order
+# mark.
 _BETWEEN: Final = (" ", "\t", "\r", "\n", ",", "\ufeff")
 # How many rows of a table are in memory at once: with pages of 100 kB, a few megabytes.
 _ROWS: Final = 64
@@ -72,7 +73,7 @@ class NotUtf8Error(ValueError):
 
 
 def _check_beginning(head: bytes) -> None:
-    """Raise ValueError if a feed begins in UTF-16 or UTF-32, with its mark or without one."""
+    """Raise ValueError if a feed begins in UTF-16 or UTF-32, with or without a byte order mark."""
     if encoding := _wide_encoding_of(head):
         raise ValueError(
             f"it seems to be {encoding}, and feeds are read in UTF-8; convert the file, for "

@@ -207,7 +207,7 @@ def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
     """
     if not url:
         return iter(pages)
-    # Two suffice to refuse them, before the first is remembered.
+    # Read two pages before the first one is remembered, because two are enough to refuse them.
     first = list(islice(pages, 2))
     if len(first) > 1:
         raise ConfigurationError("--url names one page, but there are several")

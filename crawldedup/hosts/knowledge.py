@@ -237,7 +237,7 @@ class HostKnowledge:
                 self._learn_changing_marks(page, folder, fingerprint)
 
     def _compares_loads(self, url: str, folder: Folder) -> bool:
-        """Return whether two loads of a page within minutes show what changes by itself."""
+        """Return whether two loads of a page within minutes may teach what changes by itself."""
         return self._volatile is True and _is_own(url, folder)
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
@@ -249,7 +249,7 @@ class HostKnowledge:
         address = Address.of(page.url, page.identity)
         if address is None:
             return
-        # Until it is proved, what looks like a session or a referrer may name a content.
+        # Until a view is proved, what looks like a session or a referrer may name content.
         is_visit = bool(address.views) and self._are_certain(address)
         views = () if is_visit else address.views
         name = shortened("&".join([address.path, *address.parameters, *map(str, views)]))

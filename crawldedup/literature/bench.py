@@ -150,7 +150,7 @@ class KeptPages:
 def compare_all(
     texts: Iterable[str], progress: Callable[[int, int], object] = lambda *_: None
 ) -> Truth:
-    """Compute the exact similarities of all pairs of texts with at least `LOWEST`.
+    """Compute the exact similarities of all pairs of texts that reach `LOWEST`.
 
     `progress` is called as in `similar_pairs`.
     """

@@ -122,7 +122,8 @@ _EMBED_ID: Final = re.compile(r"data-(?:[a-z]{1,20}-){0,3}(?:id|configid|video|y
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:https?:)?//[^/]*/", re.IGNORECASE)
 
-# Scripts that write what their address names. Those of all pages have a general name.
+# Scripts that write what their address names into the page. Scripts with a general name are the
+# same on all pages.
 _WRITING_SCRIPT: Final = re.compile(
     r"gist\.|/snippets/|asciinema|/embeds?/|/players?/|[?&](?:embed|video|playlist)_?id=",
     re.IGNORECASE,

@@ -74,13 +74,13 @@ class Elements:
     """What the elements of a body say about whether a script has yet to fill it.
 
     Attributes:
-        ids: Those of the elements that a script may fill.
+        ids: The IDs of the elements that a script may fill.
         is_empty: Whether such an element is empty.
         mounts: The `mem_id` of each element whose content can only be that of the page. It is
             outside of headers and the like, has its own name or tag, and isn't meant for a map,
             comments or advertisements.
         places: Where each element of a header, a navigation and the like is, by `mem_id`.
-        texts: The lines of those that aren't blocks, such as a link that skips the navigation.
+        texts: The lines of such elements that aren't blocks, as of a link to skip the navigation.
         has_controls: Whether there are links, fields or pictures that only belong to a shell
             because of where they are.
     """

@@ -79,5 +79,5 @@ def _host_of(row: Row) -> str:
         (checked,) = check_ignored_marks(_SETTING, {host: [row["kind"]]}) or [""]
     except (ValueError, ConfigurationError):
         return ""
-    # The URL of a page must not suggest a setting that applies to all hosts.
+    # The host in a URL may be "*", which must not become a setting for all hosts.
     return "" if checked == EVERY_HOST else checked
