@@ -68,8 +68,8 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
     return pages
 
 
-# The pieces of content that aren't reached. Each comes with one of its pages, and with the page that
-# links to it but isn't fetched.
+# The pieces of content that aren't reached. Each comes with one of its pages, and with the page
+# that links to it but isn't fetched.
 Lost = dict[int, tuple[Page, Page]]
 
 
