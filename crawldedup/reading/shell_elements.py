@@ -136,8 +136,9 @@ def elements_of(page: HtmlPage) -> Elements | None:
 
 
 def _note(node: LexborNode, found: Elements, *, is_around: bool) -> int:
-    """Note what an element may be. Return 1 for a link to elsewhere that isn't around the
-    content.
+    """Note an element that matters for a shell.
+
+    Return 1 for a link to elsewhere that isn't around the content, else 0.
     """
     kind = node.tag_id
     if kind == _LINK:

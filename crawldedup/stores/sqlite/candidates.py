@@ -203,7 +203,7 @@ def batch_candidates(
 def _hits_of_batch(
     index: SqliteIndex, batch: Sequence[Query], places: Sequence[int]
 ) -> dict[int, list[ExactHits]]:
-    """Read what the file has under the exact keys of queries, by their places."""
+    """Read the pages that the file has under the exact keys of queries, by the queries' places."""
     keys_of = {place: _sought_keys_of(batch[place]) for place in places}
     hits: dict[int, list[ExactHits]] = {place: [] for place in places}
     for table in range(len(ExactKeys._fields)):
