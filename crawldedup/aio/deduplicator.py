@@ -150,7 +150,10 @@ class AsyncDeduplicator:
         self._questions.gathering_seconds = seconds
 
     def wait_for_returning(self, seconds: float) -> None:
-        """Let a batch wait up to this long for the next pages of clients that were just answered."""
+        """Let a batch wait up to this long for the next pages of clients that just got an answer.
+
+        By default, it doesn't wait.
+        """
         self._questions.returning_seconds = seconds
 
     def __repr__(self) -> str:

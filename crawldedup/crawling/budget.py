@@ -72,7 +72,7 @@ class Budget(Generic[Request]):
         self._number_skipped = 0
 
     def step(self, names: Sequence[str], request: Request) -> Step:
-        """Decide what to do with a request for a page at these places. If skipped, it is kept."""
+        """Decide what to do with a request for a page at these places. A skipped one is kept."""
         place = self._ended_one(names)
         if place is None:
             return Step.MADE

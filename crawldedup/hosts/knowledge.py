@@ -219,7 +219,7 @@ class HostKnowledge:
                 compare_loads(self._host(folder.host).lines, folder, numbers, before)
 
     def learn_marks(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
-        """Compare the marks of a page with those of its last load and of its last view.
+        """Learn which marks change and which views are proved, from an earlier load of a page.
 
         Args:
             page: The page.

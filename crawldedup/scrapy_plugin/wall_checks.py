@@ -71,7 +71,7 @@ class WallGuard:
         self._checks: dict[str, WallCheck] = {}
 
     def note_content(self, request: Request, url: str) -> None:
-        """Note a page that reads like no other one."""
+        """Note a page that doesn't read like any other page."""
         self._contents.add(request, url)
 
     def check_of(self, request: Request) -> WallCheck | None:
