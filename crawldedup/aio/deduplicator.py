@@ -150,10 +150,7 @@ class AsyncDeduplicator:
         self._questions.gathering_seconds = seconds
 
     def wait_for_returning(self, seconds: float) -> None:
-        """Let a batch wait up to this long for the next pages of clients that just got an answer.
-
-        By default, it doesn't wait.
-        """
+        """Let a batch wait this long for the next pages of clients that just got an answer."""
         self._questions.returning_seconds = seconds
 
     def __repr__(self) -> str:
