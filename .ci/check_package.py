@@ -1,8 +1,8 @@
-"""Check the files in a wheel and an sdist: `python .ci/check_package.py WHEEL SDIST FILE ...`, where
-FILE is each file of the repository.
+"""Check the files in a wheel and an sdist: `python .ci/check_package.py WHEEL SDIST FILE ...`.
 
-The wheel contains the package with its data, and nothing else. The sdist contains the repository,
-so the tests can be run from it. This only needs the standard library.
+FILE stands for each file of the repository. The wheel contains the package with its data, and
+nothing else. The sdist contains the repository, so the tests can be run from it. This only needs
+the standard library.
 """
 
 from __future__ import annotations
