@@ -85,7 +85,7 @@ class SearchResult(NamedTuple):
 
 
 class Judge:
-    """Takes pages through an index.
+    """Decides about pages: reads them, asks the store, and turns its answers into verdicts.
 
     Args:
         index: The index.
