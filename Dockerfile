@@ -2,8 +2,8 @@
 #
 #   docker build --target service -t crawldedup .
 
-# Redis 7.0 as Debian maintains it, with the fixes of holes that Redis itself has made for other
-# versions only.
+# Redis 7.0 from Debian, which also provides the security fixes that Redis itself only provides for
+# other versions.
 FROM debian:bookworm-slim AS redis
 RUN apt-get update \
     && apt-get install -y --no-install-recommends redis-server \

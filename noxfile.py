@@ -27,10 +27,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def checks(session: nox.Session) -> None:
-    """Check all but the suite: lint, types, imports, docs, the wheel, tiny benchmarks, one in six
-    nightly tests.
+    """Run all checks except the suite.
 
-    They share an environment, because to make one takes longer than most of them.
+    These are lint, types, imports, docs, the wheel, tiny benchmarks, and one in six nightly tests.
+    They share an environment, because making one takes longer than most of them.
     """
     session.install("-q", "-e", ".[test,bench,docs,openapi]", "build", "twine", "scrapy-lint")
     session.run("ruff", "check", ".")
@@ -51,8 +51,9 @@ def checks(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0])
 def nightly(session: nox.Session) -> None:
-    """Run what the suite tries in short, at length; then Apache Spark, the lowest versions and the
-    other Pythons.
+    """Run the long versions of tests that the suite only runs briefly.
+
+    Sessions for Apache Spark, the lowest versions and the other Pythons follow.
     """
     session.install("-q", "-e", ".[test,openapi]")
     run_pytest(session, "-m", "nightly")
@@ -62,7 +63,7 @@ def nightly(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0])
 def spark(session: nox.Session) -> None:
-    """Run the tests on a real Apache Spark, which they do without elsewhere: it is large.
+    """Run the tests on a real Apache Spark. Other sessions do without it, because it is large.
 
     Needs Java 17.
     """
@@ -74,7 +75,7 @@ def spark(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0])
 def crawl4ai(session: nox.Session) -> None:
-    """Run the tests of crawl4ai, which pins versions that others need newer."""
+    """Run the tests of crawl4ai, which pins older versions of packages than others need."""
     session.install(
         "-q",
         "-e",

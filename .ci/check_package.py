@@ -1,8 +1,8 @@
-"""Check what a wheel and an sdist hold: `python .ci/check_package.py WHEEL SDIST FILE ...`, of
-files of the repository.
+"""Check the files in a wheel and an sdist: `python .ci/check_package.py WHEEL SDIST FILE ...`.
 
-The wheel holds the package with its data, and nothing else. The sdist holds the repository, so that
-the tests run from it. Needs the standard library alone.
+FILE stands for each file of the repository. The wheel contains the package with its data, and
+nothing else. The sdist contains the repository, so the tests can be run from it. This only needs
+the standard library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 PACKAGE = "crawldedup/"
-# One kind of data each, so that an emptied list of files is no pass.
+# One kind of data each, so that an empty list of files doesn't pass.
 KINDS = {".py", ".typed", ".lua", ".html", ".json", ".jsonl", ".txt", ".css", ".js"}
 
 

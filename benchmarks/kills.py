@@ -6,29 +6,31 @@ ends a reader?
     python benchmarks/kills.py --what set-aside,restore --kills 100
     python benchmarks/kills.py --what pages --html FOLDER --seconds 300
 
-sqlite, redis, cluster   a fleet of eight crawlers shares an index. Each checks the pages of its
-                         queue as not delivered yet, and delivers those that pass; every second one
-                         asks about twenty at once. Each content comes at five URLs. Now and then a
-                         crawler is killed (SIGKILL), and a successor goes on.
-crawls, workers, server  a Scrapy crawl is killed and begun again on the same index; or the
-                         processes that read pages are killed; or the Redis, which syncs every
-                         write. Each content comes at three URLs.
-set-aside                such a crawl keeps the items that it drops in a file.
-restore                  a command that restores items from such a file is killed and begun again.
-pages                    pages of a folder, or of the demo, are broken in several ways at random.
-                         Every extractor reads them, in a process that is started again if it dies.
+sqlite, redis, cluster   a fleet of eight crawlers shares an index. Each of them checks the pages of
+                         its queue before they are delivered, and delivers those that pass. Every
+                         second crawler checks twenty pages at once. Each piece of content has five
+                         URLs. Now and then a crawler is killed (SIGKILL), and another one continues
+                         with its queue.
+crawls, workers, server  a Scrapy crawl is killed and started again with the same index; or its
+                         worker processes are killed; or its Redis server, which syncs every write.
+                         Each piece of content has three URLs.
+set-aside                such a crawl saves the items that it drops in a file.
+restore                  a command that restores items from such a file is killed and started again.
+pages                    pages of a folder, or of the demo, are damaged in several ways at random.
+                         Every extractor reads them, in a process that is restarted if it dies.
 
-    lost             contents of which no page was delivered; or items that were neither delivered
-                     nor set aside, that are not in the file any more, or that a restore has cut off
+    lost             pieces of content without a page that was delivered; or items that were neither
+                     delivered nor set aside, that are missing from the file, or that a restore has
+                     cut off
     unanswered       pages that no crawler of a fleet got a verdict on
-    delivered twice  how often a content came once more than needed; of a fleet, those that come as
-                     exact copies
-    needless         those that no kill explains, for their crawler had told what it delivered
-                     before it died
+    delivered twice  how often a piece of content was delivered once more than necessary; for a
+                     fleet, this only counts exact copies
+    needless         such deliveries that no kill explains, because the store knew about the first
+                     one before its crawler died
 
-The SQLite file and the server hear of a delivery with the next check, the cluster of fifty at once.
-Of hostile pages, those count that end in an error which is no PageError, in a death, or beyond 2 s
-of a processor or 500 MB.
+The SQLite file and the server learn about a delivery with the next check, and the cluster learns
+about fifty at once. A hostile page counts if it ends in an error other than PageError, kills its
+process, or takes more than 2 s of processor time or 500 MB.
 """
 
 from __future__ import annotations

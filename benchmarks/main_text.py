@@ -5,19 +5,18 @@ readability in the callback.
     python benchmarks/main_text.py --html FOLDER        # pages of your own
     python benchmarks/main_text.py --pages 5000         # the start of the workers counts less
 
-Each crawl is a process of its own: the same spider gets the same pages from a web server on this
-machine, 16 at a time, and yields an item with the title, headings and links of each. It does so
+Each crawl is a separate process. The same spider fetches the same pages from a web server on this
+machine, 16 at a time, and yields an item with the title, headings and links of each page:
 
-- plain: without the add-on, and without a text,
-- trafilatura: without the add-on, with trafilatura in its callback,
-- readability: the same with readability-lxml, which is left out if it is not installed,
-- add-on: with the add-on and its defaults, without a text,
-- add-on, text: with `CRAWLDEDUP_TEXT`, whose text goes into the item.
+- plain: without the add-on, and without a text
+- trafilatura: without the add-on, with trafilatura in the callback
+- readability: the same with readability-lxml, which is left out if it isn't installed
+- add-on: with the add-on and its defaults, without a text
+- add-on, text: with `CRAWLDEDUP_TEXT`, whose text goes into the item
 
-The action is "mark", so that all of them yield an item of each page. The crawls alternate. The
-processor time is that of Scrapy's process and the add-on's workers together, from the first request
-to the last item for the one, and in all, their start included, for the others. A ratio is that of
-two crawls of the same round.
+The action is "mark", so all crawls yield an item for each page. The crawls alternate. The processor
+time is the time of Scrapy's process, from the first request to the last item, together with the
+time of the workers, including their start. A ratio compares two crawls of the same round.
 """
 
 from __future__ import annotations

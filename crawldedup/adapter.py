@@ -153,7 +153,7 @@ class CrawlDeduplicator:
                 self._shells.add(site)
         if is_first:
             _log.warning(
-                "crawldedup: %s passes unchecked, others of the kind are counted: %s",
+                "crawldedup: %s passes unchecked, and others like it are only counted: %s",
                 printable(what),
                 printable(str(error)),
             )

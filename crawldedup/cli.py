@@ -129,7 +129,7 @@ _ADVISED: Final[Arguments] = {
     **ADVISE_OPTIONS,
 }
 _RESTORED: Final[Arguments] = {
-    "files": argument("file that CRAWLDEDUP_SET_ASIDE named", "FILE", nargs="+"),
+    "files": argument("file that CRAWLDEDUP_SET_ASIDE names", "FILE", nargs="+"),
     "-o --output": argument(
         "write the items to this file (.gz is compressed), or - for standard output",
         "OUT",
@@ -138,7 +138,8 @@ _RESTORED: Final[Arguments] = {
     "--site": argument("only items of this site, such as example.com", "SITE"),
     "--pattern": argument("only items in whose URL this regular expression is found", "REGEX"),
     "--similarity": argument(
-        "only items this similar to what they were dropped for: from LEAST to MOST",
+        "only items whose similarity to the page they were dropped for is in this range, lower "
+        "number first",
         "X",
         nargs=2,
         type=float,

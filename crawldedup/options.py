@@ -151,8 +151,8 @@ class Options:
         0.98,
         checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
         "The share of the pages with exactly this `similarity` that are accepted. The search "
-        "misses half as many pages as this allows for, and more in very large indexes. A higher "
-        "share costs more probes.",
+        "itself misses half as many pages as the recall allows for, and more in very large "
+        "indexes. A higher share costs more probes.",
         owner="library",
     )
     ttl: float | str | None = option(
@@ -201,8 +201,8 @@ class Options:
         "siblings",
         _distinguish,
         "Which pages stay apart no matter how similar they are: pages of one site whose marks "
-        "say so (siblings), also pages with different numbers or main headings (numbers), or "
-        "none (nothing).",
+        "say so (siblings), these and pages with different numbers or main headings (numbers), "
+        "or none (nothing).",
     )
     distinguish_params: Any = option(
         None,
@@ -214,9 +214,9 @@ class Options:
     apart: Any = option(
         None,
         _check_in("crawldedup.apart", "check_apart"),
-        "A file of pages that are not compared with any other page, because a person has seen "
-        'that they are not copies: "apart.jl". `crawldedup restore --apart` writes it. In the '
-        "library, it can also be a list of URLs.",
+        "A file of pages that are not compared with any other page, because you know that they "
+        'are not copies: "apart.jl". `crawldedup restore --apart` writes it. In the library, it '
+        "can also be a list of URLs.",
     )
     ignore_marks: Any = option(
         None,
@@ -230,8 +230,8 @@ class Options:
         "known",
         checks.one_of(True, False, "known"),
         "Leave out lines whose numbers change with every load. With known, the lines that an "
-        "index knows are left out. With true, the default in crawls, more of them are learned "
-        "from pages that come twice within minutes. With false, no lines are left out.",
+        "index knows are left out. With true, the default in crawls, the index also learns more "
+        "of them from pages that come twice within minutes. With false, no lines are left out.",
         kind=bool,
     )
     keep_texts: bool = option(

@@ -217,7 +217,7 @@ def _end_of_users(path: str) -> int:
 
 
 def folder_of(url: str) -> Folder:
-    """Return where a page is on its host, or two empty texts for a broken URL."""
+    """Return the host and the folder of a page, or two empty texts for a broken URL."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -227,14 +227,14 @@ def folder_of(url: str) -> Folder:
 
 
 def folder_at(host: str, path: str) -> Folder:
-    """Return where the page with this path is on its host."""
+    """Return the host and the folder of the page with this path."""
     # Notes are written in UTF-8, which has no surrogates.
     host, path = (part.encode("utf-8", "backslashreplace").decode() for part in (host, path))
     path_of_names = path.strip("/")
     names = path_of_names.split("/")
     end = _end_of_users(path_of_names)
     names_user = end == len(names) and (path.endswith("/") or unquote(names[-1])[:1] in "~@")
-    if not names_user:  # The last name is that of the page.
+    if not names_user:  # The last name belongs to the page.
         names.pop()
     return Folder(host, "/".join(names[: max(_SHALLOW, end)]))
 

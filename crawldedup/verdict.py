@@ -100,9 +100,8 @@ class Verdict:
     abandoned: bool = False
     #: True for a duplicate with a better rank, which has replaced its original in the index.
     replaces: bool = False
-    #: True for a near duplicate that is only one because it's a view of the earlier page: their
-    #: addresses differ in nothing but what their site has proved to be a view, so half of the text
-    #: is enough.
+    #: True for a near duplicate for which half of the text was enough, because its site has proved
+    #: that it's a view of the earlier page: their addresses only differ in that view.
     by_view: bool = False
     probes: int = 0  #: How many ranges of keys the search planned to read: a measure of its work.
     candidates: int = 0  #: How many remembered pages were compared: a measure of its work.
@@ -192,8 +191,8 @@ class Match:
     seen_at: int  #: When the page was seen last, in whole seconds since 1970 (UTC).
     added_at: int  #: When it was added, also in whole seconds since 1970 (UTC).
     copies: int  #: How many duplicates of the remembered page were seen.
-    #: The kind of mark that shows that the pages are different contents with similar texts, such as
-    #: "name" or "picture", or None for copies.
+    #: The kind of mark that shows that the pages have different content although their texts are
+    #: similar, such as "name" or "picture", or None for copies.
     sibling: str | None = None
 
 
@@ -215,7 +214,7 @@ _HARDLY_APART: Final = frozenset({"text", "links"})
 
 
 def is_hardly_apart(verdict: Verdict) -> bool:
-    """Return whether nothing but its text or links kept a page apart from one that reads alike.
+    """Return whether only its text or links kept a page apart from one that reads alike.
 
     The addresses of the two have the same form. Such pages may be content, so they are kept. But
     walls, traps and calendars also look like this, so code that detects these counts them as

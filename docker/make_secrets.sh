@@ -1,8 +1,8 @@
 #!/bin/sh
-# Make the passwords and tokens that docker-compose.yml hands to its services, in ./secrets.
+# Make the passwords and tokens in ./secrets that docker-compose.yml passes to its services.
 #
-# The services run as users of their own, and read the files as they are on this machine. So it is
-# the folder that keeps others out, not the modes of the files.
+# The services run as separate users and read these files with their modes on this machine. So the
+# folder keeps others out, not the modes of the files.
 set -eu
 
 mkdir -m 700 secrets

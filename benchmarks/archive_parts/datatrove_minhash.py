@@ -1,9 +1,10 @@
 """The four stages of datatrove's MinHash deduplication, as its example has them, run with
 datatrove's own Python.
 
-Arguments as JSON: `texts`, a folder with a file for each worker, `output`, `language`, and the
-`config` of MinHash. No language splits words at spaces, which is all that these texts need and many
-times quicker than what English has. Prints the seconds of each stage as JSON in the last line.
+The arguments are JSON: `texts`, a folder with a file for each worker, `output`, `language`, and the
+`config` of MinHash. Without a language, words are split at spaces, which is enough for these texts
+and many times faster than the tokenizer for English. The last line of the output has the seconds of
+each stage as JSON.
 """
 
 from __future__ import annotations

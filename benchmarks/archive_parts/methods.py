@@ -1,15 +1,15 @@
-"""Ways to leave the copies out of an archive, each run as a program of its own, as its
-documentation says.
+"""Ways to leave the copies out of an archive, each run as a separate program, according to its
+documentation.
 
     crawldedup   `crawldedup scan`, with its defaults
     text-dedup   `python -m text_dedup.minhash` and `text_dedup.simhash`, with as many processes as there are CPUs
-    datatrove    its example of MinHash in four stages, two workers; for English it splits words by spaCy
+    datatrove    its example of MinHash in four stages, with two workers; it splits English words with spaCy
 
-The MinHashes have two rows each: with their defaults, which look for similarities of .7 in 5-grams,
-and for .85 in 3-grams, the similarity that is counted here. There datatrove splits words at spaces,
-which is quicker.
+Each MinHash has two rows: one with its defaults, which look for similarities of .7 in 5-grams, and
+one for .85 in 3-grams, the similarity that is counted here. In the second row, datatrove splits
+words at spaces, which is faster.
 
-Each peer has an environment of its own, in the folder `benchmarks/.peers`: see `install`.
+Each of the other tools has a separate environment in the folder `benchmarks/.peers`: see `install`.
 """
 
 from __future__ import annotations

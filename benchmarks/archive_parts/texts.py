@@ -1,13 +1,12 @@
-"""An archive of made-up texts whose similarities are known exactly.
+"""An archive of generated texts whose similarities are known exactly.
 
-Words are drawn by Zipf's law, 100 to 800 for a page, and set in sentences. Pages come in families:
-an original and its copies, which are either the same text or edited until a similarity drawn evenly
-from .5 to 1 is left. Some families stand in one template, which makes their pages alike, but never
-duplicates.
+Words are drawn by Zipf's law, 100 to 800 for each page, and put into sentences. Pages come in
+families: an original and its copies, which either have the same text or are edited until their
+similarity is a value drawn evenly from .5 to 1. Some families share a template, which makes their
+pages similar, but never duplicates.
 
-A page is made of the numbers of its family and its place in it, and of nothing else. So pages can
-be made in any order, twice, and one at a time: the memory that an archive takes is a few bytes a
-page.
+A page only depends on the number of its family and its place in it. So pages can be made in any
+order, twice, and one at a time, and an archive takes just a few bytes of memory per page.
 """
 
 from __future__ import annotations

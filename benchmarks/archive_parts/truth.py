@@ -1,4 +1,4 @@
-"""What a method left out, against the exact similarities of an archive."""
+"""Compare the pages that a method left out with the exact similarities of an archive."""
 
 from __future__ import annotations
 

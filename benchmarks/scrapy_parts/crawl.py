@@ -1,7 +1,7 @@
-"""One crawl, with the add-on or without, in a process of its own, and what it cost.
+"""Run one crawl in a separate process, with or without the add-on, and measure what it costs.
 
-The spider follows no links: it asks for pages whose URLs it knows, and its callback does what most
-do, a few selectors and an item.
+The spider doesn't follow links: it requests pages whose URLs it knows, and its callback does what
+most callbacks do, with a few selectors and an item.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run a crawl in a process of its own: its task comes as JSON on stdin, and what it tells leaves as
+"""Run a crawl in a separate process, which gets its task as JSON on standard input and reports with
 lines of JSON.
 """
 

@@ -1,9 +1,9 @@
-"""Other packages as detectors of near duplicates, each used as its documentation says, at
-thresholds a user would try.
+"""Other packages as detectors of near duplicates, each used according to its documentation, with
+thresholds that a user would try.
 
-Where a package leaves the words to its user (datasketch, rensa, gaoya with an analyzer of one's
-own), it is given the very shingles by which similarity is defined here: no peer can do better with
-others. Where it has ideas of its own about words, those are part of what is measured.
+If a package leaves the choice of features to its user (datasketch, rensa, gaoya with your own
+analyzer), it gets the shingles that define similarity here, because it can't do better with any
+others. If it has its own way of splitting texts into words, that is part of what is measured.
 
     simhash       Simhash(get_features(text)) with the get_features of its documentation, SimhashIndex(k=3)
     gaoya         SimHashStringIndex with its defaults (6 blocks, 5 bits), 64 and 128 bits; MinHashStringIndex with the

@@ -1,9 +1,9 @@
-"""A Redis server with a core of its own, indexes of random pages on it, and clients that ask about
+"""A Redis server on a separate core, indexes of random pages on it, and clients that ask about
 other pages.
 
-Time and memory are what the server itself reports. `script us` is the time inside scripts by the
-clock, `CPU us` all processor time of its main thread, network and parsing included. Where the
-former is more, other programs had the core meanwhile.
+The server itself reports time and memory. `script us` is the time that passes inside scripts, and
+`CPU us` is the processor time of its main thread, including network and parsing. If the former is
+larger, other programs were using the core at that time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run a benchmark's web server in another process, so that its work does not count as the crawl's.
 
-The server does as little as a server can: requests are lines to be looked up, and an answer is
-ready to be sent. It tells how much processor time it took, for that is taken from the crawl's where
+The server does as little as possible: it looks up the request line and sends an answer that is
+ready. It reports how much processor time it took, because the crawl has to do without that time if
 there are few cores.
 """
 

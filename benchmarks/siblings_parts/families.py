@@ -1,7 +1,8 @@
 """Families of sites whose pages share text: siblings in one template, all to be kept.
 
-A family is a site. Its contents come in groups that share a text each, one group for each size, and
-differ in one kind of mark and in what goes with it. The texts differ from family to family.
+A family is a site. Its content comes in groups, one for each size, and each group shares a text.
+Within a group, pieces of content differ in one kind of mark and in everything that depends on it.
+The texts differ from family to family.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Texts and names in several scripts, each a function of its name.
 
-English comes from the chain of `whole_site_parts.prose`. The other languages draw words evenly from
-a list: nothing that is measured here reads what a sentence says, and two such texts have hardly a
-run of three words in common.
+English comes from the Markov chain in `whole_site_parts.prose`. In the other languages, words are
+drawn evenly from a list, because nothing that is measured here depends on the meaning of sentences.
+Two such texts have hardly any run of three words in common.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a method loses of a site, and which copies it misses."""
+"""Measure how much content of a site a method loses, and how many copies it misses."""
 
 from __future__ import annotations
 

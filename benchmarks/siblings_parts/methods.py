@@ -1,4 +1,4 @@
-"""What decides which pages are copies: crawldedup, and peers that are given the text it reads."""
+"""The methods: crawldedup, and other packages that get the text that crawldedup reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A site of one template: its contents, and the views at which it answers with them.
+"""A site with one template: its pieces of content, and the views that show them.
 
-Every page is a function of its address. What changes from load to load (counters, ads, tokens, the
-teasers of other pages) is drawn for each address anew.
+Every page is a function of its address. Everything that changes from load to load (counters, ads,
+tokens, teasers of other pages) is drawn again for each address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The HTML of a page: what it says, in one of four templates."""
+"""Make the HTML of a page from its content, in one of four templates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What changes with every load: who is online, what is left in stock, how long ago a page was
-updated, sessions.
+"""Parts of a page that change with every load: visitors, stock, the time since an update,
+sessions.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""One crawl in a process of its own: which contents were fetched, and which were delivered, in
-their order.
+"""Run one crawl in a separate process, and report which content was fetched and delivered, in
+order.
 
 A page is delivered when its item has passed the pipelines.
 """

@@ -1,4 +1,4 @@
-"""A calendar: months lead to their neighbors, and only a month leads to its events."""
+"""A calendar: months link to their neighbors, and only the page of a month links to its events."""
 
 from __future__ import annotations
 

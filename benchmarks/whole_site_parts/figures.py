@@ -1,6 +1,4 @@
-"""What was lost and what was delivered twice: counted against the site's truth, and shown as
-tables.
-"""
+"""Count the content that was lost and the copies that were delivered, and show them as tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What real sites have besides: tiny pages, redirects, soft errors, changing numbers, wrong
-charsets, HTTP/1.0.
+"""Oddities of real sites: tiny pages, redirects, soft errors, changing numbers, wrong charsets,
+HTTP/1.0.
 """
 
 from __future__ import annotations

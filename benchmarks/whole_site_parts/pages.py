@@ -1,4 +1,4 @@
-"""Pages, each with the name of what it says, and the HTML that they are made of."""
+"""Pages, each with the name of its content, and the HTML that they are made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item pipelines as users write them today to drop items whose page resembles an earlier one."""
+"""Item pipelines like those that users write to drop items whose pages resemble earlier ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""English-like prose that is a function of its name: a chain over the words of the demo's articles.
+"""English-like prose that is a function of its name: a Markov chain over the demo's articles.
 
-A text has words of its own, invented ones, as a real text has its names and terms: without them all
-texts would be made of the 1,800 words of the demo, and methods that compare words would find them
-more alike than real texts are.
+Each text also has invented words, just as a real text has its own names and terms. Without them,
+all texts would consist of the 1,800 words of the demo, and methods that compare words would find
+them more similar than real texts are.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A second crawl of a site that has gone on for a day, by two crawlers that share an index on
-Redis.
-"""
+"""A second crawl of a site on the day after, by two crawlers that share an index on Redis."""
 
 from __future__ import annotations
 

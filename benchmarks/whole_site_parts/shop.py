@@ -1,5 +1,5 @@
-"""Products in three colours: each variant is a content of its own, and half of the products have
-structured data.
+"""Products in three colors: each variant is a separate piece of content, and half of the products
+have structured data.
 """
 
 from __future__ import annotations

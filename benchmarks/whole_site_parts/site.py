@@ -1,5 +1,5 @@
-"""A site of one kind, or one with parts of all kinds: all pages by URL, and the page that a crawl
-starts on.
+"""A site of one kind, or one with parts of all kinds: all pages by URL, and the page on which a
+crawl starts.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
     return pages
 
 
-# The contents that are not reached. Each comes with one of its pages, and with the page that links
-# to it but isn't fetched.
+# The pieces of content that aren't reached. Each comes with one of its pages, and with the page
+# that links to it but isn't fetched.
 Lost = dict[int, tuple[Page, Page]]
 
 
@@ -80,7 +80,7 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
     URL, namely the first one that was followed.
 
     Returns:
-        The number of fetched pages, and the contents that are lost.
+        The number of fetched pages, and the content that is lost.
     """
     aims = list(targets)
     keys = {page.key for page in pages}

@@ -52,7 +52,7 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
         result = (
             _lossless(rule, addresses, pages, write)
             if is_linked
-            else "the journal does not say which pages lead where"
+            else "the journal does not say which pages link to which"
         )
         if isinstance(result, str):
             left_out[rule.name] = result

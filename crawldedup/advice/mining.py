@@ -322,7 +322,7 @@ class _Site:
                 and page.twin is None
                 and not page.is_thin
             ):
-                # A place with its own contents isn't a mirror of another one.
+                # A place with its own content isn't a mirror of another one.
                 group.contrary = group.contrary or f"{page.address.url()} is a separate page"
         return groups
 

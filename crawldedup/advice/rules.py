@@ -135,7 +135,7 @@ def _folder_of(path: str) -> str:
 
 
 def name_of(parameter: str) -> str:
-    """Return the name of a parameter."""
+    """Return the name in a query parameter, which may have a value."""
     return parameter.partition("=")[0]
 
 
@@ -180,7 +180,7 @@ class Rule:
     one of `exceptions`. With `targets`, it only applies to pages whose rewritten URL is one of
     these, because it is only known for them that the parameters make no difference.
 
-    `support` is the number of contents and `copies` the number of pages that support the rule.
+    `support` is the number of pieces of content, and `copies` the number of pages that support it.
     `against` is the number of pages that it wrongly predicts to be copies, and `contrary` says why
     for one of them. `confirmed` has the digests of the rewritten URLs for which copies were seen.
     """

@@ -150,7 +150,7 @@ class AsyncDeduplicator:
         self._questions.gathering_seconds = seconds
 
     def wait_for_returning(self, seconds: float) -> None:
-        """Let a batch wait this long for clients that were just answered."""
+        """Let a batch wait this long for the next pages of clients that just got an answer."""
         self._questions.returning_seconds = seconds
 
     def __repr__(self) -> str:

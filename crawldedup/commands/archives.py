@@ -192,7 +192,7 @@ def _records_in(stream: Any) -> Iterator[_FoundRecord]:
         head = Headers.read(stream, never=_RECORD)
         length = head.get("Content-Length")
         if not re.fullmatch(r"[0-9]{1,18}", length):
-            raise _DamageError("this record has no Content-Length that can be true")
+            raise _DamageError("the Content-Length of this record is missing or impossible")
         content = stream.read(min(int(length), MOST_BYTES))
         left, empty_lines = int(length) - len(content), 0
         while left and (piece := stream.read(min(left, _LARGE_PIECE))):

@@ -116,7 +116,7 @@ def _page_of_text(
     ):
         return Page(url, html=body, encoding=declared.charset)
     if names_no_page(declared.charset):
-        message = f"its declared encoding, {declared.charset}, is not one of web pages"
+        message = f"its declared encoding, {declared.charset}, is not an encoding of web pages"
         return Unread(url, PageError("encoding", message))
     try:
         return Page(url, text=checked_text(text_of(body, declared.charset)))

@@ -18,7 +18,8 @@ from crawldedup.page import Page
 
 BOM: Final = b"\xef\xbb\xbf"
 _BLOCK: Final = 1 << 13
-# Separators of members in an array. A file that was appended to another has its own mark.
+# Separators of members in an array. A file that was appended to another may begin with a byte order
+# mark.
 _BETWEEN: Final = (" ", "\t", "\r", "\n", ",", "\ufeff")
 # How many rows of a table are in memory at once: with pages of 100 kB, a few megabytes.
 _ROWS: Final = 64
@@ -72,7 +73,7 @@ class NotUtf8Error(ValueError):
 
 
 def _check_beginning(head: bytes) -> None:
-    """Raise ValueError if a feed begins in UTF-16 or UTF-32, with its mark or without one."""
+    """Raise ValueError if a feed begins in UTF-16 or UTF-32, with or without a byte order mark."""
     if encoding := _wide_encoding_of(head):
         raise ValueError(
             f"it seems to be {encoding}, and feeds are read in UTF-8; convert the file, for "
@@ -210,7 +211,7 @@ def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
     for name in fields.names:
         if names.count(name) > 1:
             raise ValueError(
-                f"the column {name!r} is there {names.count(name)} times: rename all but one"
+                f"there are {names.count(name)} columns {name!r}: rename all but one of them"
             )
 
 
@@ -227,7 +228,7 @@ def _problem_of_quotes(lines: Iterable[bytes]) -> QuoteError | None:
             pass
     except csv.Error:
         return QuoteError(
-            f"a quote is not closed where its cell ends, so that these {len(lines_of_row):,} lines "
+            f"a quote is not closed where its cell ends, so these {len(lines_of_row):,} lines "
             "may be several items"
         )
     return None
@@ -376,7 +377,7 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
         return ConfigurationError(f"{place}: this is not a JSON object")
     if isinstance(item, RepeatedKeys) and (names := item.repeated.intersection(fields.names)):
         named = " and ".join(f'"{name}"' for name in sorted(names))
-        return ConfigurationError(f"{place}: the field {named} is there several times")
+        return ConfigurationError(f"{place}: this item has {named} several times")
     url = item.get(fields.url)
     if not isinstance(url, str) or not url:
         if fields.needs_url:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 LONGEST_HEAD: Final = 1 << 16  # a hundred times as long as those of real archives
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]{1,100}/[!#$%&'*+.^_`|~0-9a-z-]{1,100}")
 _CHARSET: Final = re.compile(r"""(?:^|;)\s*charset\s*=\s*["']?\s*([^\s"';,]{1,100})""", re.I)
-# Other white space may make up an odd line.
+# An odd line may consist of other whitespace.
 _BLANK: Final = b" \t\r\n"
 _LONGEST_TYPE: Final = 1000
 _ANY: Final = "*/*"
@@ -52,7 +52,7 @@ class Headers:
                 break
             lines.append(line)
             size += len(line)
-        raise HeadError("its headers do not end")
+        raise HeadError("its headers have no end")
 
     def get(self, name: str) -> str:
         """Return the first value of a name, or "" if there is none."""

@@ -80,7 +80,7 @@ def _new_file(target: Path) -> tuple[Path, int]:
             return path, holder
         # Before it was locked, another process took it for a leftover and removed it.
         os.close(holder)
-    raise OSError(f"no file can be made for {target}: others remove it at once")
+    raise OSError(f"no temporary file can be made for {target}: other processes keep removing it")
 
 
 def _beginning_of(target: Path) -> str:

@@ -246,9 +246,10 @@ class Member(io.RawIOBase):
 def unpack_member(
     body: bytes, place: int, unpacker: Unpacker, content: bytearray, most: int
 ) -> int:
-    """Append what the member at a place in a body holds, and return where it ends.
+    """Decompress the member at a place in a body into `content`, and return where it ends.
 
-    It stops as soon as `content` has `most` bytes. What was read before an error has been appended.
+    This stops as soon as `content` has `most` bytes. If there is an error, everything that was read
+    before it has been appended.
 
     Raises:
         PackError: The member is damaged.

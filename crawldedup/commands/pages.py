@@ -85,11 +85,10 @@ def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 @contextmanager
 def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[Deduplicator]:
-    """Yield a Deduplicator with the options that the index was made with, as far as its profile
-    names them.
+    """Yield a Deduplicator with the options that the profile of the index names.
 
-    Options that it doesn't name, such as the areas that were compared, are reported. So is an
-    option that is given and differs from that of the index.
+    Other options that the index was made with, such as the areas that were compared, are reported,
+    and so is an option that the user gave with a different value.
     """
     profile = require_index(dedup.options.store, dedup.options.namespace)
     parts = ProfileParts.of(profile)

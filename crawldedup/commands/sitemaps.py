@@ -104,5 +104,5 @@ def _urls_in(root: Any, name: str, on_error: OnError) -> Iterator[str]:
         else:
             others += 1
     if others:
-        number = pluralize(others, "place")
-        on_error(ConfigurationError(f"{name}: {number} left out, without a URL of the web"))
+        number = pluralize(others, "URL")
+        on_error(ConfigurationError(f"{name}: {number} left out: only http and https are read"))

@@ -207,7 +207,7 @@ def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
     """
     if not url:
         return iter(pages)
-    # Two suffice to refuse them, before the first is remembered.
+    # Read two pages before the first one is remembered, because two are enough to refuse them.
     first = list(islice(pages, 2))
     if len(first) > 1:
         raise ConfigurationError("--url names one page, but there are several")
@@ -318,5 +318,5 @@ def _items_of_rows(
             ) from error
         except (csv.Error, ValueError, RecursionError) as error:
             raise ConfigurationError(
-                f"{place.of(number + 1)}: this cannot be read, nor what follows: {error}"
+                f"{place.of(number + 1)}: this cannot be read, and neither can the rest: {error}"
             ) from error

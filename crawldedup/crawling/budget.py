@@ -28,7 +28,7 @@ Request = TypeVar("Request")
 
 
 class Step(StrEnum):
-    """What is done with a request. With NO_ROOM, it is made because too many others are kept."""
+    """What happens to a request. With NO_ROOM, it's made because no more can be kept for later."""
 
     MADE = "made"
     SKIPPED = "skipped"
@@ -72,7 +72,7 @@ class Budget(Generic[Request]):
         self._number_skipped = 0
 
     def step(self, names: Sequence[str], request: Request) -> Step:
-        """Decide what to do with a request for a page at these places. If skipped, it is kept."""
+        """Decide what to do with a request for a page at these places. A skipped one is kept."""
         place = self._ended_one(names)
         if place is None:
             return Step.MADE

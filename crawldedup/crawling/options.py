@@ -93,7 +93,7 @@ class CrawlOptions(Options):
         "The number of pages of each host that are loaded twice to learn which lines and marks "
         "change with every load.",
     )
-    enabled: bool = _option(True, checks.flag, "With False, crawldedup is switched off.")
+    enabled: bool = _option(True, checks.flag, "With False, crawldedup is turned off.")
     action: str = _word(
         "drop-items",
         "drop drop-items mark",
@@ -126,8 +126,8 @@ class CrawlOptions(Options):
     canonical: str = _word(
         "compare",
         "ignore compare",
-        "With compare, a page is a duplicate of the canonical page that it names at a similarity "
-        "that is lower by 0.1. With ignore, the canonical page has no effect.",
+        "With compare, a similarity that is lower by 0.1 makes a page a duplicate of the canonical "
+        "page that it names. With ignore, the canonical page has no effect.",
         "request",
     )
     wall: str = _word(
@@ -143,16 +143,16 @@ class CrawlOptions(Options):
     )
     revisit_similarity: float | None = _optional(
         check_similarity,
-        "With revisit drop, the similarity to the text that was delivered last at which a page "
-        "counts as unchanged. With None, the texts have to be equal.",
+        "With revisit drop, how similar a page must be to the text that was delivered last to "
+        "count as unchanged. With None, the texts have to be equal.",
         float,
     )
     text: bool | str = _option(
         False,
         _check_text,
-        "Leave the main text of each checked page, and its name, for the callback: in the meta of "
-        "its request, as crawldedup_text and crawldedup_name. With own, the text is without the "
-        "lines that its site repeats on nearly all pages.",
+        "Put the main text of each checked page, and its name, into the meta of its request for "
+        "the callback, as crawldedup_text and crawldedup_name. With own, the text lacks the lines "
+        "that its site repeats on nearly all pages.",
     )
     set_aside: str | None = _optional(
         check_path,
@@ -170,21 +170,21 @@ class CrawlOptions(Options):
     )
     rules: str | None = _optional(
         checks.string,
-        "A file with URL rules, which `crawldedup advise --output` writes. Requests that a rule "
-        "calls copies are skipped once a copy of their page is confirmed. One in twenty of them "
-        "is fetched as a check.",
+        "A file with URL rules, which `crawldedup advise --output` writes. If a rule takes a URL "
+        "for a copy, its request is skipped, once a copy of the page is confirmed. One in twenty "
+        "of these requests is sent as a check.",
     )
     postpone: bool = _option(
         True,
         checks.flag,
-        "Fetch first what promises new content: a URL waits behind others if the last pages of "
-        "its pattern were copies. Nothing is skipped.",
+        "Fetch URLs that promise new content first: a URL waits behind others if the last pages "
+        "of its pattern were copies. Nothing is skipped.",
     )
     budget: int | None = _optional(
         checks.whole(10),
         "The number of pages in a row without anything new after which a pattern of URLs ends. "
-        "The rest of its pages are skipped, except for samples, and fetched after all if a sample "
-        "brings something new. With None, no pattern ends.",
+        "The rest of its pages are skipped, except for samples. If a sample brings something new, "
+        "they are fetched after all. With None, no pattern ends.",
         int,
     )
     workers: int = _optional(

@@ -105,5 +105,5 @@ def _may_own(original: str, verdict: Verdict, policy: CrawlOptions) -> bool:
 
 
 def key_of(page: Page) -> int:
-    """Return the number by which a crawl remembers a page that passed."""
+    """Return a hash that identifies a page in a crawl, to remember that it passed."""
     return page_key(page.scope_key or "", page.url, page.identity)

@@ -77,7 +77,7 @@ class Walls:
     Pages whose URL is that of the first one with a query added are views of it. They don't replace
     other pages, so they don't count. Copies at one path count once, no matter what their queries
     are, because a frame or an API may ignore its query. Each of them counts if it was redirected to
-    that path, if its query names an address, or if other contents were found at that path.
+    that path, if its query names an address, or if other content was found at that path.
 
     `sites` holds the last judged pages of each site.
     """

@@ -6,7 +6,7 @@ from typing import Final
 from crawldedup.commands.command import Command, argument
 
 DEMO: Final = Command(
-    "crawl a local site full of near duplicates, and report",
+    "crawl a local site full of near duplicates, and report what was dropped",
     {
         "--output": argument(
             "write the report of the crawl here: .html, .json, .csv, .jsonl or .parquet (default: "

@@ -5,6 +5,6 @@ no fixed vocabulary can know: which numbers change with every load (`lines`), wh
 (`marks`), and which parts of an address name views (`views`). `knowledge` gathers this for each
 host, and exchanges it with the other crawlers of an index.
 
-Only the pages of a folder's owner decide what is learned there: nothing that is learned in the
-folder of one user applies to that of another. Folders are compared in full, never by a short hash.
+Only the pages in a user's folder decide what is learned about that folder: nothing that is learned
+in it applies to the folders of other users. Folders are compared in full, never by a short hash.
 """

@@ -168,12 +168,12 @@ class HostKnowledge:
             return marks
 
     def are_proved(self, address: Address) -> bool:
-        """Return whether the views in an address are proved, and their values recur."""
+        """Return whether the views in an address are proved, and their tokens recur."""
         with self._lock:
             return bool(address.views) and self._are_certain(address)
 
     def proved_views_at(self, address: Address) -> list[tuple[View, ...]]:
-        """Return the views in which a page was loaded here, as far as they are proved by now."""
+        """Return the proved views in which a page with this address has been loaded."""
         with self._lock:
             met = self._views.get(_name_without_views(address), ())
             proved = []
@@ -219,7 +219,7 @@ class HostKnowledge:
                 compare_loads(self._host(folder.host).lines, folder, numbers, before)
 
     def learn_marks(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
-        """Compare the marks of a page with those of its last load and of its last view.
+        """Learn which marks change and which views are proved, from an earlier load of a page.
 
         Args:
             page: The page.
@@ -237,7 +237,7 @@ class HostKnowledge:
                 self._learn_changing_marks(page, folder, fingerprint)
 
     def _compares_loads(self, url: str, folder: Folder) -> bool:
-        """Return whether two loads of a page within minutes show what changes by itself."""
+        """Return whether two loads of a page within minutes may teach what changes by itself."""
         return self._volatile is True and _is_own(url, folder)
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
@@ -249,7 +249,7 @@ class HostKnowledge:
         address = Address.of(page.url, page.identity)
         if address is None:
             return
-        # Until it is proved, what looks like a session or a referrer may name a content.
+        # Until a view is proved, what looks like a session or a referrer may name content.
         is_visit = bool(address.views) and self._are_certain(address)
         views = () if is_visit else address.views
         name = shortened("&".join([address.path, *address.parameters, *map(str, views)]))

@@ -44,8 +44,8 @@ class LineInFolder(msgspec.Struct, array_like=True):
 class Line(msgspec.Struct, array_like=True):
     """What reloads have shown about a line.
 
-    Pages with the same headings may differ only in their numbers, which are then their content. So
-    three different headings have to support a line.
+    If pages with the same headings differ only in their numbers, these may be their content. So
+    pages with three different headings have to show that the numbers of a line change.
     """
 
     folders: dict[str, LineInFolder] = {}

@@ -1,9 +1,9 @@
 """Learn which parts of an address name views on a host.
 
-A fixed vocabulary only suggests views, because `sid`, `ref` and `print` name contents on some
-sites. A view is proved in a folder if, on three pages with different names, addresses that differ
-only in it led to copies. It stays proved as long as at most a tenth of all such pairs are different
-contents, which shows in their names, or in less than half of their texts in common.
+A fixed vocabulary only suggests views, because `sid`, `ref` and `print` name content on some sites.
+A view is proved in a folder if, on three pages with different names, addresses that differ only in
+it led to copies. It stays proved as long as at most a tenth of all such pairs have different
+content, which shows in different names, or in texts of which less than half is the same.
 
 A token counts for a page only if it recurs, that is, if another page of the host has the same one,
 or if a link on the page carries it to another path. A session does this; the number of a document
@@ -113,8 +113,8 @@ def compare_views(
         proved: What is known about the folder of the pages.
         view: One of the pages.
         other: The other page.
-        names_change: Whether names are known to change with every load there. If so, a different
-            name above the same text means nothing, and neither did it before.
+        names_change: Whether names are known to change with every load there. If so, pages with the
+            same text and different names are not evidence, including those that were noted before.
     """
     kinds = {differing.kind for differing in view.views ^ other.views}
     if len(kinds) != 1 or view.fingerprint.key_id != other.fingerprint.key_id:

@@ -236,14 +236,15 @@ def compare(
     hosts: HostKnowledge | None = None,
     **options: Unpack[OptionValues],
 ) -> Comparison:
-    """Compare two pages as a crawl would that has seen only the first one.
+    """Compare two pages the way a crawl that has only seen the first one would.
 
-    Indexes decide differently near the limit, because the key of an index decides how texts are
-    estimated. `Comparison.drops` therefore says how many of ten indexes would call the second page
-    a duplicate. The verdict is that of an index with the option `key`, by default without one. No
-    index is used, so the option `scope` has no effect. The URL of a page is only used to find its
-    site, for the option `content` and for `hosts`. If the second page names the first one as its
-    original, with a canonical link or with `canonical`, it may be less similar, as in a crawl.
+    Near the limit, indexes decide differently, because the estimate depends on the key of the
+    index. `Comparison.drops` therefore says how many of ten indexes would call the second page a
+    duplicate. The verdict is the one that an index with the option `key` would give, by default
+    without a key. No index is used, so the option `scope` has no effect. The URL of a page is only
+    used to find its site, for the option `content` and for `hosts`. If the second page names the
+    first one as its original, with a canonical link or with `canonical`, it may be less similar,
+    as in a crawl.
 
     Args:
         first: The page that the crawl has seen, as `html` or `text`.

@@ -85,7 +85,7 @@ class SearchResult(NamedTuple):
 
 
 class Judge:
-    """Takes pages through an index.
+    """Decides about pages: reads them, asks the store, and turns its answers into verdicts.
 
     Args:
         index: The index.
@@ -199,7 +199,7 @@ class Judge:
         return any(original == self._index.name(earlier.page.id) for earlier in batch)
 
     def _decide(self, batch: Sequence[Job]) -> None:
-        """Take a batch all the way, and set the result of each job.
+        """Take a batch through all steps, and set the result of each job.
 
         Either all of its pages should be remembered, or none.
         """
@@ -351,7 +351,7 @@ class Judge:
     def may_be_two_pages(self, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> bool:
         """Return whether a duplicate and its original may be two pages after all.
 
-        This is so if the numbers that were left out of it may be all that tells them apart.
+        They may be if only numbers that were left out of their texts tell them apart.
         """
         if fingerprint.full is None or not verdict.is_duplicate or verdict.replaces:
             return False

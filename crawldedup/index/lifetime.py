@@ -157,8 +157,8 @@ class Index:
         self._has_lost_pages = True
         _log.warning(
             "crawldedup: the index in %s, namespace %s, is nearly empty again (pages: %s, before: "
-            "%s): pages that were delivered before will come once more. Was it cleared, or did the "
-            "store restart without its data?",
+            "%s): pages that were delivered before will be delivered again. Was the index cleared, "
+            "or did the store restart without its data?",
             shown_url(self.options.store),
             self.options.namespace,
             f"{pages:,}",
@@ -171,9 +171,9 @@ class Index:
             return
         self._accepts_any_scope = True  # Once is enough.
         _log.warning(
-            "crawldedup: the index in %s, namespace %s, was begun with the scope %r, and this is "
-            "%r: pages of different scopes are not compared. Set scope (CRAWLDEDUP_SCOPE, --scope) "
-            "to %r, or use another namespace",
+            "crawldedup: the index in %s, namespace %s, was created with the scope %r, but the "
+            "scope here is %r: pages of different scopes are not compared. Set scope "
+            "(CRAWLDEDUP_SCOPE, --scope) to %r, or use another namespace",
             shown_url(self.options.store),
             self.options.namespace,
             self.scopes.other,

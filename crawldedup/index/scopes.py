@@ -64,7 +64,7 @@ class KnownScopes:
 
     @property
     def other(self) -> str:
-        """The scope with which the index began if it differs from this program's, else ""."""
+        """The scope that the index was created with, or "" if this program has the same one."""
         return self.begun if self.begun != self._own else ""
 
     def learn(self, pages: Iterable[Page]) -> bool:

@@ -128,7 +128,7 @@ def with_new_values(
 
 
 def _changes(query: Query, record: Record) -> tuple[str, ...]:
-    """Return what is new on a changed page."""
+    """Return what has changed on a page since its last visit, as in `Verdict.changed_by`."""
     changes = changes_between(query.record.marks, record.marks)
     if record.digest != query.record.digest:
         changes += ("text",)

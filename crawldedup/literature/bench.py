@@ -119,7 +119,7 @@ def _are_never_siblings(_page: int, _kept: int) -> bool:
 class KeptPages:
     """An index that makes no mistakes.
 
-    `are_siblings` says which pages with similar texts are different contents, and `holders` has the
+    `are_siblings` says which pages with similar texts have different content, and `holders` has the
     kept pages of each group.
     """
 
@@ -150,7 +150,7 @@ class KeptPages:
 def compare_all(
     texts: Iterable[str], progress: Callable[[int, int], object] = lambda *_: None
 ) -> Truth:
-    """Compute the exact similarities of all pairs of texts with at least `LOWEST`.
+    """Compute the exact similarities of all pairs of texts that reach `LOWEST`.
 
     `progress` is called as in `similar_pairs`.
     """

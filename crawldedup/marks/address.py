@@ -1,9 +1,9 @@
 """The parts of a page's address: its site, its path, and the parameters that name content.
 
 A *view* of a page is the same content at another address: with a session ID, for a campaign, in
-print. Words alone cannot tell a view for certain (`sid`, `ref` and `view` name contents on some
+print. Words alone cannot tell a view for certain (`sid`, `ref` and `view` name content on some
 sites), so only known values count, and the other marks of two pages still decide. Campaigns are the
-exception: nobody files contents under `utm_source`.
+exception: nobody names content with `utm_source`.
 """
 
 import re

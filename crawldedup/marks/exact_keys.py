@@ -30,11 +30,11 @@ class ExactKeys(NamedTuple):
 
 
 def text_key(search: int, digest: int) -> int:
-    """Return the key of a text.
+    """Return the exact key that all pages with a text have in common.
 
     Args:
-        search: The search bits of its page, 64 of them.
-        digest: The digest of the text, of 32 bits.
+        search: The 64 search bits of the page.
+        digest: The digest of the text, 32 bits.
     """
     return digest << 8 ^ search >> 24
 

@@ -130,11 +130,11 @@ def _say_the_same(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def _conflict_of_views(first: ContentMarks, second: ContentMarks, *, is_visit: bool) -> Conflict:
-    """Return what tells two pages apart whose addresses differ in a view.
+    """Return which marks conflict on two pages whose addresses only differ in a view.
 
-    Nothing does if only a campaign differs, or nothing at all. A session or the like may name
-    content, so names and players decide. Pictures and data don't: if name and address are the same,
-    they either change with every load or belong to the mobile page.
+    If the addresses are the same, or differ only in a campaign (`is_visit`), no marks count. A
+    session or the like may name content, so names and players decide. Pictures and data don't: if
+    name and address are the same, they either change with every load or belong to the mobile page.
     """
     if is_visit:
         return Conflict.NONE

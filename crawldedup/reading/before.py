@@ -52,9 +52,9 @@ class Before:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """The last block that has begun at each kept line.
+        """For each kept line, the last block that starts at or before it.
 
-        Lines are in the order of their blocks except for text after an inner block.
+        Lines are in the order of their blocks, except for text after an inner block.
         """
         return list(accumulate([self._blocks.lines[line][2] for line in self._kept], max))
 

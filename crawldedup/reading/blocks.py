@@ -94,7 +94,7 @@ _CONTROLS: Final = tags("datalist option select textarea")
 
 
 def _roles(hidden: Iterable[str]) -> list[int]:
-    """Return what the walk does at each tag. Unknown tags are treated as inline elements."""
+    """Return the role of each kind of tag in the walk. Unknown tags count as inline elements."""
     roles = dict.fromkeys(kinds_of(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
     roles |= {
         kind_of("br"): _BREAK,
@@ -301,7 +301,7 @@ def _content_among(
 
 
 def _are_short(left_out: Sequence[LeftOut], rest: int) -> bool:
-    """Return whether the elements are too short to be content, each alone and all together."""
+    """Return whether the elements are too short to be content, individually and in total."""
     sizes = [each.letters for each in left_out]
     is_short_alone = max(sizes, default=0) <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_CONTENT)
     return is_short_alone and sum(sizes) <= max(rest * _BELIEVED, _LEAST_CONTENT)
@@ -447,7 +447,7 @@ def _is_held(node: LexborNode, holders: Set[int], content: frozenset[int]) -> bo
 
 
 def _may_be_left_out(letters: int) -> int:
-    """Return the number of left-out elements up to which one with this many letters is weighed."""
+    """Return how many left-out elements there may be for one with so many letters to be noted."""
     return _MOST_LEFT_OUT if letters > _SHORT_NOISE else _MOST_LEFT_OUT // 2
 
 

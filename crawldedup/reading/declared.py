@@ -33,7 +33,7 @@ _MOST_LEAVES: Final = 2_000
 _LONGEST_VALUE: Final = 500
 
 _LONG_TEXT: Final = 3_000
-"""The number of letters in a main text at which the state of a script is no longer needed."""
+"""If a main text has this many letters, the state in scripts isn't read."""
 
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _DECLARED: Final = ("product:price:amount", "og:price:amount", "product:retailer_item_id")

@@ -41,7 +41,7 @@ _LEAST_PICTURE: Final = 65
 _NUMBER_BEFORE: Final = re.compile(r"\d+")
 
 _LONG_TEXT: Final = 3_000
-"""The number of letters in a main text at which embeds no longer make the page."""
+"""If a main text has this many letters, embeds aren't what the page is about."""
 
 # Limits, because a page may have 100,000 of each.
 _MOST_EMBEDS: Final = 200
@@ -121,7 +121,8 @@ _EMBED_ID: Final = re.compile(r"data-(?:[a-z]{1,20}-){0,3}(?:id|configid|video|y
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:https?:)?//[^/]*/", re.IGNORECASE)
 
-# Scripts that write what their address names. Those of all pages have a general name.
+# Scripts that write what their address names into the page. Scripts with a general name are the
+# same on all pages.
 _WRITING_SCRIPT: Final = re.compile(
     r"gist\.|/snippets/|asciinema|/embeds?/|/players?/|[?&](?:embed|video|playlist)_?id=",
     re.IGNORECASE,

@@ -49,7 +49,7 @@ MAX_LETTERS: Final = MAX_BYTES
 # of them. A tag with longer names or values has no room for many attributes. The spaces before an
 # attribute have no limit, because a few of them could hide thousands of attributes.
 _MANY_ATTRIBUTES: Final = 64
-# The whitespace of HTML. Searching for that of Unicode as well takes a third more time.
+# The whitespace of HTML. Searching for all whitespace of Unicode takes a third more time.
 _SPACE: Final = r" \t\n\f\r"
 _ATTRIBUTE: Final = (
     rf"""[{_SPACE}/]*+[^{_SPACE}/>][^{_SPACE}/>=]{{0,199}}+"""
@@ -353,7 +353,7 @@ def _check_tags_in_tags(html: str, utf8: bytes) -> None:
         attributes = _FIRST_ATTRIBUTES.match(html, tag.start())
         looked_at += attributes.end() - attributes.start() if attributes else 0
         if looked_at > _MOST_LOOKED_AT:
-            raise PageError("too_deep", "the page has too many tags within each other")
+            raise PageError("too_deep", "the page has too many nested tags")
 
 
 def _count_byte(utf8: bytes, letter: str) -> int:
@@ -385,7 +385,7 @@ def _check_attributes(html: str, utf8: bytes, tags: int) -> None:
     # There is whitespace, a slash or the quote of another value before each attribute.
     quotes = _count_byte(utf8, '"') + _count_byte(utf8, "'")
     beside = tags + _count_byte(utf8, "/") + quotes // 2
-    # Bytes are split at the whitespace of HTML, and letters also at that of Unicode.
+    # `bytes.split` only splits at the whitespace of HTML, while `str.split` splits at any.
     if beside <= MAX_NAMES and beside + len(set(utf8.split())) <= MAX_NAMES:
         return
     names = set(_TAG_NAME.findall(html))
@@ -432,7 +432,7 @@ def _check_open(html: str) -> None:
         reopened += letters
         if steps > _MOST_STEPS or reopened > _MOST_REOPENED:
             raise PageError(
-                "too_deep", "the page is nested too deep: too many elements are left open"
+                "too_deep", "the page is nested too deeply: too many elements are left open"
             )
 
 

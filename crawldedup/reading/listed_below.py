@@ -22,7 +22,7 @@ from crawldedup.reading.openings import Names, Opening, first_in_blocks
 _ARTICLE: Final = kind_of("article")
 _FRAME: Final = kinds_of(["aside", "footer", "header", "nav"])
 _FEWEST: Final = 4  # entries
-_ALL_LINK: Final = 0.9  # share of links at which entries are nothing but links, as in a menu
+_ALL_LINK: Final = 0.9  # entries with this share of links are nothing but links, as in a menu
 _LEAST_SIZE: Final = 20  # bytes of an entry; tags and the entries of a menu have fewer
 _LEAST_SHARE: Final = 0.05  # size of all entries, as a share of the page's prose
 # A list that is this many times as large as the rest of the prose doesn't have to be inside of the

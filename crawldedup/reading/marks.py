@@ -107,7 +107,7 @@ def marks_of_text(text: str, title: str | None, *, with_numbers: bool = False) -
 
 
 def _meta(page: HtmlPage) -> dict[str, str]:
-    """Return what the page says about itself in its head, by property."""
+    """Return the values of the page's <meta> elements, by property."""
     head = page.tree.head
     if head is None:
         return {}
@@ -320,7 +320,7 @@ def _links(blocks: Blocks) -> tuple[str, ...]:
 
 
 def _numbers(text: str, headings: Sequence[Heading]) -> str:
-    """Return all numbers in a text, and the <h1> above it."""
+    """Return the <h1> above a text and all numbers in it, for `distinguish="numbers"`."""
     heading = next((heading.text for heading in headings if heading.is_first), "")
     numbers = sorted(set(mark_words.NUMBER.findall(text)))
     return f"{words_of(heading)}\n{' '.join(numbers)}"

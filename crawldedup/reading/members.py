@@ -15,7 +15,7 @@ from crawldedup.reading.headline import is_title
 from crawldedup.reading.page_lines import LINK
 
 _FEWEST: Final = 8  # members
-_TEASER: Final = 0.3  # share of links at which a line of prose counts as a teaser
+_TEASER: Final = 0.3  # a line of prose with this share of links counts as a teaser
 _LEAST_TITLE: Final = 25  # letters of a link that is a title, not the name of a member
 _LEVELS: Final = 3  # blocks around a line that are searched for a class
 _READ: Final = 300  # characters of a class attribute

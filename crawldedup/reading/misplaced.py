@@ -139,9 +139,9 @@ class _Texts:
         self.took_memory = False
 
     def read_special(self, html: str, name: str, place: int, *, is_end: bool) -> int:
-        """Read a tag that does more than end a text, which ends at `place`.
+        """Read a tag that ends at `place` and does more than end a text.
 
-        Return where it ends. For a script and the like, return where its text ends.
+        Return where the tag ends or, for a script and the like, where its text ends.
         """
         if is_end:
             self._end(name)

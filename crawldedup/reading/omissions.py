@@ -79,7 +79,10 @@ def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) ->
 
 
 def _reasons(page: HtmlPage, blocks: Blocks) -> list[str]:
-    """Return why each block may be left out, as its outermost element with a reason says, or ""."""
+    """Return the reason why each block may be left out, or "".
+
+    If several of the elements around a block have a reason, the outermost one counts.
+    """
     reasons: list[str] = []
     for block, parent in enumerate(blocks.parents):
         outer = reasons[parent] if parent >= 0 else ""

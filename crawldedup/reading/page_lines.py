@@ -44,7 +44,7 @@ _BELIEVED_ELSE: Final = 0.65
 _BELIEVED_IF_HIDDEN: Final = 0.8
 # How many times as much prose may be outside of <main> as there is text in it.
 _MOST_OUTSIDE: Final = 2
-_CAPTIONS: Final = 0.3  # share of the page's prose up to which captions don't belong to the text
+_CAPTIONS: Final = 0.3  # captions with a larger share of the page's prose are part of the text
 _NOISE: Final = frozenset([Label.NOISE, Label.BOTH, Label.COMMENTS])
 # Up to this many bytes, a footer is noise even if it has all the prose of a page of tables.
 _FOOTER: Final = 500

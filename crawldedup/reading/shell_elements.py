@@ -74,13 +74,13 @@ class Elements:
     """What the elements of a body say about whether a script has yet to fill it.
 
     Attributes:
-        ids: Those of the elements that a script may fill.
+        ids: The IDs of the elements that a script may fill.
         is_empty: Whether such an element is empty.
         mounts: The `mem_id` of each element whose content can only be that of the page. It is
             outside of headers and the like, has its own name or tag, and isn't meant for a map,
             comments or advertisements.
         places: Where each element of a header, a navigation and the like is, by `mem_id`.
-        texts: The lines of those that aren't blocks, such as a link that skips the navigation.
+        texts: The lines of such elements that aren't blocks, as of a link to skip the navigation.
         has_controls: Whether there are links, fields or pictures that only belong to a shell
             because of where they are.
     """
@@ -102,7 +102,10 @@ class Elements:
 
 
 def elements_of(page: HtmlPage) -> Elements | None:
-    """Return what the elements of a page say, or None if they have content or there's no body."""
+    """Return the elements of a page that matter for a shell.
+
+    The result is None if they have content, or if there is no body.
+    """
     body = page.tree.body
     if body is None:
         return None
@@ -133,8 +136,9 @@ def elements_of(page: HtmlPage) -> Elements | None:
 
 
 def _note(node: LexborNode, found: Elements, *, is_around: bool) -> int:
-    """Note what an element may be. Return 1 for a link to elsewhere that isn't around the
-    content.
+    """Note an element that matters for a shell.
+
+    Return 1 for a link to elsewhere that isn't around the content, else 0.
     """
     kind = node.tag_id
     if kind == _LINK:
@@ -184,7 +188,10 @@ def _nodes(body: LexborNode, page: HtmlPage) -> Iterator[tuple[LexborNode, int]]
 
 
 def _place_of(node: LexborNode, outer: int, *, holds_heading: bool) -> int:
-    """Return where an element is, by its tag, its role and its names."""
+    """Return where an element is: in the content, in a header, around the content, or outside.
+
+    Its tag, its role and its names decide.
+    """
     kind = node.tag_id
     if kind in _OWN_PARTS:
         return _IN_CONTENT
@@ -284,7 +291,7 @@ def _leads_away(link: LexborNode) -> bool:
 
 
 def is_called(node: LexborNode, label: re.Pattern[str]) -> bool:
-    """Return whether an element, or one around it within the body, has such a name."""
+    """Return whether the names of an element, or of one around it in the body, match `label`."""
     for outer in chain([node], elements_around(node)):
         # A body may have such a name although all of its content is there.
         if outer.tag_id == _BODY:

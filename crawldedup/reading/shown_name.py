@@ -30,7 +30,8 @@ def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
 def lacks_heading(text: str, name: str, page: HtmlPage) -> bool:
     """Return whether the name of a page is one of its headings, but isn't in its text.
 
-    A text with another first-level heading has its heading, and the name is that of its site.
+    If the text contains another first-level heading, that one is the heading of the text, and the
+    name is the name of the site.
 
     Args:
         text: The main text.

@@ -124,7 +124,7 @@ def places_at(*urls: str) -> set[str]:
 
 
 def changing_at(known: Known, *urls: str) -> Changing:
-    """Return what is known about lines at the places of a page with these URLs."""
+    """Return the lines that change at the places of these URLs, with their changing numbers."""
     own = places_at(*urls)
     changing: Changing = {}
     for name, line in known.items():

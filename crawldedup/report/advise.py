@@ -80,10 +80,11 @@ def _without_rule_in_words(pattern: Row) -> str:
 
 def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:
     for rule in rules:
-        downloads, contents = pluralize(rule.copies, "download"), pluralize(rule.support, "content")
-        speaks = f"{downloads}, {contents}, confidence {rule.confidence:.3f}"
+        downloads = pluralize(rule.copies, "download")
+        support = f"{pluralize(rule.support, 'piece')} of content"
+        evidence = f"{downloads}, {support}, confidence {rule.confidence:.3f}"
         folders = ", ".join(sorted(rule.folders)[:3]) + (", ..." if len(rule.folders) > 3 else "")
-        yield f"{printable(rule.name)} in {printable(folders)} ({speaks})"
+        yield f"{printable(rule.name)} in {printable(folders)} ({evidence})"
         for example, _ in rule.examples[:1]:
             yield f"  such as {printable(example)}"
         if rule.contrary:

@@ -32,9 +32,9 @@ def named_in_words(row: Row) -> Row:
 
 
 def in_words(row: Row) -> Row:
-    """Return the row with its kind of mark described.
+    """Return the row with a description of its kind of mark, as `what`.
 
-    The description also becomes the reason of the example if that has none.
+    If the example has no reason of its own, the description becomes its reason.
     """
     named = named_in_words(row)
     example = row["example"]
@@ -45,7 +45,7 @@ def ignorable_in(apart: Iterable[Row]) -> list[Row]:
     """Return the kinds of marks that may change with every load, each with a pair of example pages.
 
     Such a kind kept many pages of one URL pattern apart from pages with the same text. Only a look
-    at the pages shows whether they really are different contents, like the pictures of a gallery.
+    at the pages shows whether their content is different, as with the pictures of a gallery.
     A kind is left out if most of these pages have copies elsewhere with the same mark, because
     that shows that the mark is stable.
     """
@@ -79,5 +79,5 @@ def _host_of(row: Row) -> str:
         (checked,) = check_ignored_marks(_SETTING, {host: [row["kind"]]}) or [""]
     except (ValueError, ConfigurationError):
         return ""
-    # The URL of a page must not suggest a setting that applies to all hosts.
+    # The host in a URL may be "*", which must not become a setting for all hosts.
     return "" if checked == EVERY_HOST else checked

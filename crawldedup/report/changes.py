@@ -45,7 +45,7 @@ _LONGEST_DIFFERENCE: Final = 200
 _CRAWL: Final = "journal of a crawl, folder of journals (its last crawl), or name of a crawl"
 _ARGUMENTS: Final[Arguments] = {
     "earlier": argument(_CRAWL, "EARLIER", nargs="?"),
-    "later": argument(f"{_CRAWL}; with --since, this is the only one", "LATER", nargs="?"),
+    "later": argument(f"{_CRAWL}; with --since, only name this one", "LATER", nargs="?"),
     "--since": argument(
         "compare LATER, by default the last crawl, with its spider's last crawl that began by "
         "TIME: a time in UTC, such as 2026-11-28 or 2026-11-28T09:00, or an age, such as 12h or 1d",
@@ -66,7 +66,7 @@ CHANGES: Final = Command(
     "show what changed between two crawls of the same sites",
     _ARGUMENTS,
     description="Compares the journals of two crawls page by page: new, changed, unchanged, moved, "
-    "gone and unknown. A page is gone only if the later crawl was answered 404 or 410.",
+    "gone and unknown. A page is only gone if the later crawl got status 404 or 410.",
     module=__name__,
     run="changes",
     index=None,
@@ -249,7 +249,7 @@ def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
 
 
 def _folder_of(name: str | None) -> str:
-    """Return the folder in which to look for the crawls before a crawl, given as for LATER."""
+    """Return the folder in which to look for earlier crawls, from the argument LATER."""
     path = Path(name or DEFAULT_SOURCE)
     if path.is_dir():
         return str(path)

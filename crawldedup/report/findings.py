@@ -89,10 +89,10 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _is_trap(wall: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
-    """Return whether the pages that read like a suspected wall are those of a trap that is told.
+    """Return whether the pages that read like a suspected wall belong to a trap among the findings.
 
-    A wall also brings many copies at once, so this only applies to traps that show their cause in
-    their addresses: dates, sessions, or paths that grow.
+    A wall also brings many copies at once, so this only applies to traps whose addresses show their
+    cause: dates, sessions, or paths that grow.
     """
     traps = [group for group in report["stale"] if group["trap"]][:_MOST_NAMED]
     return any(
@@ -130,7 +130,7 @@ def _doubtful(report: Mapping[str, Any]) -> Iterator[Finding]:
             "warn",
             f"{pluralize(cluster['copies'], 'page')} count as copies of {cluster['kept']}, though "
             f"none has the same text and half of them have at most {cluster['words']} words. They "
-            "may be different contents: `crawldedup compare` shows how "
+            "may have different content: `crawldedup compare` shows how "
             f"{cluster['example']} differs.",
             "clusters",
         )
@@ -201,8 +201,8 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
 def _text_of_trap(group: Mapping[str, Any]) -> str:
     """Return the text of a finding about a trap.
 
-    Pages that were kept apart by nothing but their texts or links may be different contents, so
-    they are counted separately.
+    Pages that were kept apart only by their texts or links may have different content, so they are
+    counted separately.
     """
     hardly = group["hardly_apart"]
     copies = group["duplicates"] + group["counts"]["thin"]
@@ -213,7 +213,7 @@ def _text_of_trap(group: Mapping[str, Any]) -> str:
         return f"A trap ({group['trap']}): {text}; {rest:,} {'is' if rest == 1 else 'are'} not."
     text = f"{hardly:,} of {pages} at {place} hardly differ from others and were kept"
     return (
-        f"A trap ({group['trap']}), or contents that share most of their text: {text}, "
+        f"A trap ({group['trap']}), or content that shares most of its text: {text}, "
         f"{copies:,} are copies or nearly empty, and {rest:,} are neither."
     )
 
@@ -224,8 +224,8 @@ def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
     for first in report["alike"][:1]:
         is_large = first["pages"] >= max(_MANY_ALIKE, 0.1 * report["totals"]["checked"])
         if is_large and first["url"] not in walls:
-            text = f"{first['pages']:,} pages differ from {first['url']} or from each other in"
-            yield Finding("info", f"{text} their texts or links alone, and were kept.", "apart")
+            text = f"{first['pages']:,} pages differ from {first['url']} or from each other only"
+            yield Finding("info", f"{text} in their texts or links, and were kept.", "apart")
     # Several folders of a host may need the same setting.
     by_setting: dict[str, list[Mapping[str, Any]]] = {}
     for each in report["ignorable"]:
@@ -288,8 +288,8 @@ def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
         )
     if views := sum(row["by_query"] for row in report["below"]):
         text = (
-            f"{pluralize(views, 'new page')} nearly match a page whose URL differs in its query "
-            "alone."
+            f"{pluralize(views, 'new page')} nearly match a page whose URL differs only in its "
+            "query."
         )
         yield Finding("info", f"{text} See what keeps them apart.", "below")
     variants = [

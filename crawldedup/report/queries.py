@@ -355,9 +355,9 @@ def _similarity(database: Database, settings: Row) -> Row:
 
 
 def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
-    """Return the lowest accepted estimate if `similarity` were asked for instead of `wanted`.
+    """Return the lowest estimate that a crawl with the option `similarity` would accept.
 
-    `limit` is the lowest accepted estimate for `wanted`.
+    `limit` is the lowest estimate that it accepts with `wanted` as its similarity.
     """
     # For the same recall, the limit lies the same number of standard deviations below: see
     # `accept_threshold`.

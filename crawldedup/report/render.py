@@ -276,7 +276,7 @@ def _skipped_in_words(report: Mapping[str, Any]) -> str:
     if patterns := report["over_budget"]:
         requests = pluralize(_total(patterns), "request")
         counts = _most_of(patterns, "pattern")
-        words += f" {requests} went over the budget of patterns that had ended: {counts}."
+        words += f" {requests} were skipped because their patterns had ended: {counts}."
     return words
 
 
@@ -351,6 +351,6 @@ def depth(value: float, grid: Sequence[float]) -> float:
 
 
 def time_labels(moments: Sequence[Mapping[str, Any]]) -> list[tuple[float, str]]:
-    """Return at most ten labels with start times of steps, each with its position from 0 to 1."""
+    """Return the start times of at most ten steps as labels, with their positions from 0 to 1."""
     marks = [(at / len(moments), lasting(moment["seconds"])) for at, moment in enumerate(moments)]
     return marks[:: -(-len(marks) // 10)]

@@ -140,10 +140,7 @@ class Columns:
 
     @classmethod
     def of(cls, pages: Sequence[PageRow], threshold: float) -> Self:
-        """Return the columns of pages.
-
-        Pairs of pages are accepted at an estimate of `threshold` or more.
-        """
+        """Return the columns of pages, for a scan that accepts estimates of `threshold` or more."""
         empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
         marks = [page.marks for page in pages]
         sizes = np.array(list(map(len, marks)), np.uint32)

@@ -35,9 +35,9 @@ class Addon:
             # anything is sent.
             place("DOWNLOADER_MIDDLEWARES", RulesMiddleware, 544)
         if settings.get(f"{PREFIX}BUDGET") is not None:
-            # At the same place as the rules, which don't see the requests that are skipped here.
+            # Right before the rules, which don't see the requests that are skipped here.
             place("DOWNLOADER_MIDDLEWARES", BudgetMiddleware, 543)
-        # Next to the engine, so all other spider middlewares have processed the items before.
+        # Close to the engine, after all other spider middlewares have processed the items.
         place("SPIDER_MIDDLEWARES", DropItemsMiddleware, 40)
         # The pipeline rejects invalid names of fields, such as an empty list.
         if settings.get(f"{PREFIX}ITEM_FIELDS") is not None:

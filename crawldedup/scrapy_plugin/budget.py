@@ -136,8 +136,8 @@ class BudgetMiddleware:
         say(
             self._crawler,
             logging.INFO,
-            f"the last {most} pages of {place} brought nothing new: the crawl makes one in twenty "
-            "of its requests there, and fewer later (CRAWLDEDUP_BUDGET)",
+            f"the last {most} pages of {place} brought nothing new: from now on, the crawl sends "
+            "only one in twenty of its requests there, and fewer later (CRAWLDEDUP_BUDGET)",
         )
         write_to_journal(self._crawler, {"ended": shown(place), "pages": most})
 
@@ -146,7 +146,11 @@ class BudgetMiddleware:
         if skipped is None:
             return
         count(self._crawler, "budget/reopened")
-        say(self._crawler, logging.INFO, f"goes on with {place}, because of {url}")
+        say(
+            self._crawler,
+            logging.INFO,
+            f"goes on with {place}: {url} is new",
+        )
         assert self._crawler.engine is not None
         for request in skipped:
             count(self._crawler, "budget/asked_again")

@@ -30,7 +30,7 @@ _LEVEL_KEY: Final = "_crawldedup_level"
 class PostponeMiddleware:
     """Lowers the priority of a request the more of its URL pattern's last pages were copies.
 
-    Pages that were kept apart by nothing but their texts or links count as copies, and so do URLs
+    Pages that were kept apart only by their texts or links count as copies, and so do URLs
     that are never checked (`unchecked_urls`). An endless calendar or a maze of sessions comes last,
     so a crawl that ends early has found more.
 

@@ -80,7 +80,7 @@ class RulesMiddleware:
     def engine_started(self) -> None:
         """Load the requests that earlier runs of a job skipped.
 
-        Those that no rule predicts to be copies any more are made.
+        If no rule takes a request for a copy any longer, it's made now.
         """
         assert self._job is not None
         for request in read_requests(self._job, self._crawler.spider):

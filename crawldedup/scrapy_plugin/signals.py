@@ -46,7 +46,7 @@ def listen(crawler: Crawler, signal: object, listener: _Listener) -> None:
 async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
     """Send a signal, and wait for its listeners.
 
-    Sending a signal without listeners takes as long as judging a page.
+    Without listeners, Scrapy isn't asked to send it, because that takes as long as judging a page.
     """
     for wanted, listener in _listeners.get(crawler, ()):
         if wanted is signal:

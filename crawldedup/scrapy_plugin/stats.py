@@ -318,7 +318,7 @@ class CrawlStats:
         for name, reason in reasons.items():
             skipped = self._stats.get_value(f"crawldedup/{name}/skipped", 0)
             if skipped and self._noun == "page":
-                lines.append(f"  {pluralize(skipped, 'request')} not made because {reason}")
+                lines.append(f"  {pluralize(skipped, 'request')} not sent because {reason}")
         return lines
 
     def _dropped(self, what: str) -> list[str]:

@@ -71,7 +71,7 @@ class WallGuard:
         self._checks: dict[str, WallCheck] = {}
 
     def note_content(self, request: Request, url: str) -> None:
-        """Note a page that reads like no other one."""
+        """Note a page that doesn't read like any other page."""
         self._contents.add(request, url)
 
     def check_of(self, request: Request) -> WallCheck | None:
@@ -98,11 +98,11 @@ class WallGuard:
             return "goes on"
         if not pages:
             self.closed.add(site)
-            return f"asks for no more of {site}"
+            return f"sends no more requests to {site}"
         self._checks[site] = WallCheck(wall, len(pages))
         for page in pages:
             self._ask_again(page, site)
-        return f"asks again for {len(pages)} earlier pages of {site}, to see if they are gone"
+        return f"requests {len(pages)} earlier pages of {site} again, to see if they are gone"
 
     def _ask_again(self, page: Request, site: str) -> None:
         meta = {**page.meta, _SITE_KEY: site, "dont_cache": True, "dont_retry": True}
@@ -132,7 +132,7 @@ class WallGuard:
         message = f"Earlier pages of {site} are still available: the crawl goes on with it."
         if check.is_confirmed:
             self.closed.add(site)
-            message = f"Earlier pages of {site} are gone: the crawl asks for no more of it."
+            message = f"Earlier pages of {site} are gone: the crawl sends no more requests to it."
         say(self._crawler, logging.WARNING, message)
 
 
@@ -144,7 +144,7 @@ class Contents:
         self._last: dict[str, deque[Request]] = {}
 
     def add(self, request: Request, url: str) -> None:
-        """Keep the request of a page unlike any other, to repeat it if a wall is suspected."""
+        """Keep the request for a page with its own content, to repeat it if a wall is suspected."""
         site = site_of(url)
         first = self._first.get(site, [])
         last = self._last.get(site, deque(maxlen=_LAST))

@@ -247,10 +247,10 @@ def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.fl
 
 @cache
 def _sets_within(ranks: tuple[int, ...], below: int) -> int:
-    """Count the sets that are at least as probable as `ranks` whatever the weights of a page.
+    """Count the sets that are at least as probable as `ranks`, whatever the weights of a page are.
 
-    These are the sets without a higher rank than that of `ranks` in the same place, counted from
-    the highest. Only ranks less than `below` are considered.
+    Sort the ranks of each set from the highest to the lowest: a set counts if none of its ranks is
+    higher than the one of `ranks` in the same place. Only ranks below `below` are considered.
     """
     if not ranks or not below:
         return 1

@@ -63,7 +63,7 @@ async def _nothing(*_: object) -> Answer:
     raise ProblemError("not-found", 404, _NO_PATH)
 
 
-# Answers are for the client that asked, and are what they say.
+# No cache may keep an answer, and no browser may guess another type for it.
 _ALWAYS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 
 _ROUTES: Final = {

@@ -150,7 +150,7 @@ async def _unescaped(value: bytes) -> str:
     start = 0
     while start < len(value):
         end = start + _PIECE_BYTES
-        # An escape stays in one piece.
+        # Don't split an escape, such as %20.
         escape = value.rfind(b"%", end - 2, end)
         if escape >= 0 and end < len(value):
             end = escape

@@ -15,21 +15,21 @@ there resemble the page. `Store.check` then applies the first of these rules tha
    worse rank than the page: then the page takes the place of the nearest one.
 3. Otherwise the page is `new`, and the store adds it.
 
-Similarity alone doesn't decide: two contents of one site may share nearly all of their text. A
-record whose marks conflict with those of the page (`Query.conflict_with`) is a sibling. It is
-passed over before anything else is decided, as if it had not been found, whether or not its digest
-is the same. Siblings fill the index with pages that have nearly the same text, so records are also
-filed under up to four exact keys (`crawldedup.marks.exact_keys`). Besides the records in the ranges
-of a query, a store compares the 16 records that were added last under each exact key of the page. A
-record learns the marks that it lacks from its copies, also from a better copy that replaces it, and
-from unchanged revisits (`crawldedup.marks.learning`). A changed revisit brings its own marks.
+Similarity alone doesn't decide, because two pages of one site may share nearly all of their text
+and still have different content. A record whose marks conflict with those of the page
+(`Query.conflict_with`) is a sibling. It is passed over before anything else is decided, as if it
+had not been found, even if its digest is the same. Siblings fill the index with pages that have
+nearly the same text, so records are also filed under up to four exact keys
+(`crawldedup.marks.exact_keys`). Besides the records in the ranges of a query, a store compares the
+16 records that were added last under each exact key of the page. A record learns the marks that it
+lacks from its copies, also from a better copy that replaces it, and from unchanged revisits
+(`crawldedup.marks.learning`). A changed revisit brings its own marks.
 
 Views of one page at other addresses may have only half of their text in common. If it is certain
-that the addresses only differ in a view (`Query.has_certain_view`), a record up to the cost
-`of_views` of the rule counts as equal, and that of a thin page counts as equal at any cost. A
-record that replaced a page of this site with this text as the better copy also counts as equal at
-any cost (`crawldedup.marks.learning.is_former_text`). In these cases, the page is a `near`
-duplicate.
+that the addresses only differ in a view (`Query.has_certain_view`), a record with a cost of at most
+`of_views` counts as equal, and the record of a thin page counts as equal at any cost. So does a
+record that, as the better copy, has replaced a page of this site with this text
+(`crawldedup.marks.learning.is_former_text`). In these cases, the page is a `near` duplicate.
 
 A page can be remembered before its crawler has delivered it; until then it is pending. If the
 crawler dies first, the page is abandoned: it no longer makes other pages duplicates, and the next

@@ -164,7 +164,7 @@ def test_of_a_large_body_as_much_is_read_as_is_taken(
             for length in (b"4000", b"99999999999", b"1000", b"many", b"-1")
         ),
         (b"", b"\x00\xffgarbage\n" * 9, "not the beginning of a record"),
-        (b"", b"WARC/1.0\r\nhead: without end\r\n", "headers do not end"),
+        (b"", b"WARC/1.0\r\nhead: without end\r\n", "headers have no end"),
     ],
 )
 def test_a_broken_record_costs_that_record_or_the_rest(
@@ -236,7 +236,7 @@ CASES = [
     (EMPTY_LINES + PACKED_PIECES[2], (URLS[:2], ["at byte 0: .* not the beginning of a record"])),
     (
         PACKED_PIECES[0] + BROKEN * 1235 + PACKED_PIECES[5],
-        (URLS[4:], ["no Content-Length"] * 10 + ["1,225 further records damaged"]),
+        (URLS[4:], ["Content-Length of this"] * 10 + ["1,225 further records damaged"]),
     ),
     (
         PLAIN[0] + PLAIN[1].replace(b"HTTP/1.1 200 OK", b"\x00\xff\x00" * 5) + PLAIN[2],

@@ -290,7 +290,7 @@ def test_another_scope_than_the_index_has_is_told_once(
         caplog.clear()
         assert sites(command).status == 0
         (message,) = caplog.messages
-        assert "was begun with the scope 'site', and this is 'global'" in message
+        assert "was created with the scope 'site', but the scope here is 'global'" in message
         assert "--scope) to 'site'" in message
     caplog.clear()
     for command in ("check f.jl --scope site", "find p.txt --url http://x.example/", "info"):
@@ -298,7 +298,7 @@ def test_another_scope_than_the_index_has_is_told_once(
     sites("clear --yes")
     # Whoever comes next decides about the scope.
     assert sites("check f.jl").status == 0
-    assert not any("was begun with" in message for message in caplog.messages)
+    assert not any("was created with the scope" in message for message in caplog.messages)
 
 
 def test_an_index_of_another_version_is_refused(pages: Run) -> None:

@@ -96,7 +96,7 @@ def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: byte
 
 LINE = json.dumps({"url": "https://a.example/", "text": "a"})
 REFUSED = r" \(none of the first 10 items is a page"
-BROKEN = "1: this cannot be read, nor what follows: "
+BROKEN = "1: this cannot be read, and neither can the rest: "
 
 
 @pytest.mark.parametrize(
@@ -131,25 +131,25 @@ BROKEN = "1: this cannot be read, nor what follows: "
             "a.csv",
             'url,text\na,"one\nb,two\nc,"three"\nd,four\n\ne,say "five"\nf,"six" it is\n',
             3,
-            ["item 1: a quote is not closed where its cell ends, so that these 3 lines may be"],
+            ["item 1: a quote is not closed where its cell ends, so these 3 lines may be"],
         ),
         ("a.csv", '"url","text"\n"a","one\n"b","two"\n"c","three"\n', 1, ["item 1: a quote"]),
         ("a.csv", 'url,text\n\n\na,"one" it is\nb,"two\n\n""lines"""\n\n', 2, []),
         # Of values with one name, the first would get lost.
-        ("a.csv", "url,text,text\na,one,two\n", 0, [f"item {BROKEN}the column 'text' is there 2"]),
+        ("a.csv", "url,text,text\na,one,two\n", 0, [f"item {BROKEN}there are 2 columns 'text'"]),
         ("a.csv", "url,text,tag,tag\na,one,x,y\n", 1, []),
         (
             "a.jl",
             f'{LINE}\n{{"url": "a", "text": "one", "text": "two", "url": "b"}}\n'
             '{"url": "c", "text": "three", "tag": 1, "tag": 2, "deep": {"url": 1, "url": 2}}',
             2,
-            ['line 2: the field "text" and "url" is there several times'],
+            ['line 2: this item has "text" and "url" several times'],
         ),
         (
             "a.json",
             f'[{LINE}, {{"text": "one", "url": "b", "text": "two"}}]',
             1,
-            ['item 2: the field "text" is there several times'],
+            ['item 2: this item has "text" several times'],
         ),
         # Of many, the number is told, and what is no feed is refused.
         ("a.jl", f"{LINE}\n" + "{}\n" * 11, 1, ["line"] * 10 + [": 1 further item without a page"]),
@@ -414,14 +414,14 @@ def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_pa
         (
             sitemap("/etc/hostname", "-", "file:///etc/hostname", "https://a.example/"),
             ["https://a.example/"],
-            "3 places left out",
+            "3 URLs left out",
         ),
         # Entities are not expanded.
         (
             b"<!DOCTYPE urlset [<!ENTITY x "
             b'"https://a.example/">]><urlset><url><loc>&x;</loc></url></urlset>',
             [],
-            "1 place left out",
+            "1 URL left out",
         ),
     ],
 )
@@ -483,7 +483,7 @@ def test_a_table_with_a_column_twice_is_refused(tmp_path: Path) -> None:
     columns = [pa.array(["a"]), pa.array(["one"]), pa.array(["two"])]
     pq.write_table(pa.Table.from_arrays(columns, names=["url", "text", "text"]), path)
     pages, (error,) = read(path)
-    assert (pages, "the column 'text' is there 2 times" in error) == ([], True)
+    assert (pages, "there are 2 columns 'text'" in error) == ([], True)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])

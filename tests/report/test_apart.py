@@ -108,8 +108,8 @@ def test_a_mark_is_suggested_that_keeps_most_copies_of_a_pattern_apart(
     text = printed(made)
     assert ("CRAWLDEDUP_IGNORE_MARKS" in text) is is_told
     # With a pair, and the price.
-    assert ("Contents that differ in these marks alone are dropped" in text) is is_told
-    assert ("Contents that differ in these marks alone are dropped" in page_of(made)) is is_told
+    assert ("Pages that differ only in these marks are" in text) is is_told
+    assert ("Pages that differ only in these marks are" in page_of(made)) is is_told
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_an_endless_calendar_of_kept_pages_is_a_trap(report_of: ReportOf, by: st
     (place,) = made["stale"]
     assert (place["trap"], place["hardly_apart"], place["originals"]) == ("calendar", 119, 1)
     (found,) = findings(made, "A trap (calendar)")
-    assert "or contents that share most of their text: 119 of 120 pages at" in found
-    assert findings(made, f"119 pages differ from {NEWS}/calendar/0/ or from each other in")
+    assert "or content that shares most of its text: 119 of 120 pages at" in found
+    assert findings(made, f"119 pages differ from {NEWS}/calendar/0/ or from each other only in")
 
 
 def test_a_parameter_of_kept_pages_is_a_trap(report_of: ReportOf) -> None:

@@ -118,7 +118,7 @@ def test_the_terminal_shows_what_matters(report_of: ReportOf) -> None:
             "town.example/calendar/{date}/",
             "forum.example ?sid=",
         ),
-        *("Largest of ", "content_type", "Beside former of ", "reading the page"),
+        *("Largest of ", "content_type", "Compared with former of ", "reading the page"),
     ):
         assert wanted in text
 

@@ -153,7 +153,7 @@ def test_patterns_that_have_ended_are_told(report_of: ReportOf) -> None:
     assert made["crawl"]["left_out"] == 0
     shown = page_of(made)
     assert (
-        f"6 requests went over the budget of patterns that had ended: 6 by the pattern {pattern}"
+        f"6 requests were skipped because their patterns had ended: 6 by the pattern {pattern}"
         in shown
     )
     assert "Requests over the budget of a pattern" in shown

@@ -452,7 +452,7 @@ def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alon
     assert rows == [("/member", 2, 2, 0.75, "similarity"), ("/topic/{n}", 8, 0, 0.7, "similarity")]
     assert made["below"][0]["example"]["nearest"] == f"{SHOP}/member?u=1&sid=b"
     assert findings(
-        made, "2 new pages nearly match a page whose URL differs in its query alone. See"
+        made, "2 new pages nearly match a page whose URL differs only in its query. See"
     )
     assert all(text in page_of(made) for text in ("Just below the limit", "<del>users</del>"))
 

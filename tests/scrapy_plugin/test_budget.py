@@ -235,7 +235,7 @@ def test_the_errback_of_a_skipped_request_is_told_and_the_log_names_the_pattern(
     assert skipped + sum(path in views for path in site.asked) == 60
     assert [error for _, error in result.failed].count("OverBudgetError") == skipped
     assert "the last 20 pages of http" in result.log
-    assert f"{skipped} requests not made because the last pages of their patterns" in result.log
+    assert f"{skipped} requests not sent because the last pages of their patterns" in result.log
 
 
 def test_without_the_setting_nothing_ends(crawl: Crawler) -> None:

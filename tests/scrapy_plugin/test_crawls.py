@@ -500,8 +500,10 @@ def test_at_a_wall_the_crawl_ends(crawl: Crawler) -> None:
     assert result.passed == pages[: first_login + 1]
     assert result.report["walls"] == [[pages[first_login], 60, suspected]]
     assert suspected <= sum(site.asked.values()) < len(pages) - 5
-    assert "CRAWLDEDUP_WALL is 'close': the crawl asks again for 3 earlier pages" in result.log
-    assert "Earlier pages of 127.0.0.1 are gone: the crawl asks for no more of it." in result.log
+    assert "CRAWLDEDUP_WALL is 'close': the crawl requests 3 earlier pages" in result.log
+    assert (
+        "Earlier pages of 127.0.0.1 are gone: the crawl sends no more requests to it." in result.log
+    )
 
 
 def story(seed: int) -> list[str]:

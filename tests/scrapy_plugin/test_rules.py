@@ -74,8 +74,8 @@ def test_copies_are_not_downloaded(
     assert len(pages) - site.asked.total() == skipped > 0.75 * len(pages)
     assert len(stories) <= result.counts["rules/checked"] < 0.16 * len(pages)
     assert "rules/withdrawn" not in result.counts
-    assert f"  {skipped} requests not made because CRAWLDEDUP_RULES predicts copies" in result.log
-    assert "not made" not in first.log
+    assert f"  {skipped} requests not sent because CRAWLDEDUP_RULES predicts copies" in result.log
+    assert "not sent" not in first.log
     assert [error for _, error in result.failed].count("PredictedDuplicateError") == skipped
     # A report counts them as saved, and not as gone.
     assert main(["report", journal, "--against", "first", "--output", str(report)]) == 0

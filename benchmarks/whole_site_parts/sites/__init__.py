@@ -1,1 +1,1 @@
-"""Sites of one kind each, on hosts of their own: what `whole_site.py --site` crawls."""
+"""Sites of one kind, each on its own hosts, which `whole_site.py --site` crawls."""

@@ -1,9 +1,9 @@
-"""Documentation of one project in versions, with a mirror.
+"""The documentation of one project in several versions, with a mirror.
 
-- Version 16 is served as `current`, too, and a mirror on another host has it with a banner.
-- Version 15 has the same texts under a notice, but on every third page, where two paragraphs are
-  missing: such a *near version* is a content of its own.
-- Every other page of `current` is met again with `?highlight=`, from the index of words.
+- Version 16 is also served as `current`, and a mirror on another host shows it with a banner.
+- Version 15 has the same texts below a notice, except for every third page, which lacks two
+  paragraphs. Such a *near version* is a separate piece of content.
+- Every other page of `current` also appears with `?highlight=`, linked from the index of words.
 - Nothing changes with every load.
 """
 

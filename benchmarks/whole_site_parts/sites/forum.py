@@ -1,13 +1,13 @@
 """A forum as old board software makes it.
 
-- Every link carries a session id. Each answer draws one of three, so each page is met under three
-  of them.
-- A topic has pages of eight posts, print views of them, and a permalink for each post, which shows
-  the page it is on.
-- Clock, visitors and the server's times stand in the header and the footer of all pages but print
-  views, and views in each topic. They change with every load.
-- Profiles have some sixty words. Links to answer lead to one login form.
-- Boards and their lists are no contents.
+- Every link contains a session ID. Each answer picks one of three, so each page appears under all
+  three.
+- A topic has pages of eight posts, print views of these pages, and a permalink for each post, which
+  shows the page that the post is on.
+- A clock, visitors and the server's times are in the header and the footer of all pages except
+  print views, and each topic shows its views. All of them change with every load.
+- Profiles have some sixty words. The links to answer all lead to one login form.
+- Boards and their lists don't count as content.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
 """A newspaper, its mobile site, and two partners that print its stories.
 
-- A story stands at its address, with a feed's campaign, as AMP, print and mobile view, and at both
-  partners; the first names the article as canonical for every other story. Of every eighth story
-  the second partner has the first half alone, which is a content of its own.
-- Every other story has a page of comments, in two orders. Half of these are empty: a line that
-  invites to comment.
-- "Updated 28 minutes ago - 104 comments" stands in the head of a story but in print, and clock,
-  weather and readers in the masthead. They change with every load, and so does the box of what is
-  read most.
+- A story has these addresses: its own, one with a feed's campaign, AMP, print and mobile views, and
+  one at each partner. For every other story, the first partner names the article as canonical. For
+  every eighth story, the second partner only has the first half, which is a separate piece of
+  content.
+- Every other story has a page of comments, in two orders. Half of these are empty, except for a
+  line that invites readers to comment.
+- "Updated 28 minutes ago - 104 comments" is in the head of a story, except in print, and a clock,
+  the weather and the number of readers are in the masthead. They change with every load, and so
+  does the box with the most-read stories.
 - Every twentieth story is about deals, with prices in its text and in a box.
-- Sections and lists are no contents.
+- Sections and lists don't count as content.
 
-On the second day one story in eight is new, and one in eight of the others has changed: a paragraph
-more, or one sentence for another.
+On the second day, one story in eight is new, and one in eight of the others has changed: it has
+another paragraph, or one sentence was replaced.
 """
 
 from __future__ import annotations

@@ -1,24 +1,25 @@
 """A question-and-answer site.
 
-- A question stands at `/questions/12`, with its slug, with `?answertab=` in two orders, at a
-  permalink for each answer, at `?show=` from its author's profile, at `?rq=1` from the boxes of
-  others, in print, and on a mobile host. All but print views name the slug as canonical. What
-  nobody has answered is listed with a session id, too.
+- A question has these addresses: `/questions/12`, with its slug, with `?answertab=` in two orders,
+  a permalink for each answer, `?show=` from its author's profile, `?rq=1` from the boxes of other
+  questions, a print view, and a mobile host. All except print views name the slug as canonical.
+  Unanswered questions are also listed with a session ID.
 - Views, the number of members online and the box of hot questions change with every load, and so do
-  the minutes since a change of every third question.
+  the minutes since the last change of every third question.
 - A fifth of the questions are short and have one short answer. Some have more answers than a page
-  shows; those of page 2, below the same question, are a content of their own.
-- Twelve questions are asked for five versions each. All words are the same but for the number of
-  the version, in the title and in the texts.
-- A tenth are closed for the sake of another question, whose title they name. They quote it, add
-  words of their own, and are contents of their own.
-- One question in ten was edited. The revisions of these are pages of their own.
-- Profiles have some thirty words, and most members say nothing about themselves. What a member
-  answered is another page.
-- Links to answer, follow and ask lead to one login form, which repeats where to return to.
-- Lists by tag and by page are contents, one for each set of questions that a page leads to.
-  Searches without results are one content. Lists without questions, and the oldest answers of those
-  questions that have more than a page shows, are no contents.
+  shows. The answers of page 2, below the same question, are a separate piece of content.
+- Twelve questions are asked for five versions each. All their words are the same, except for the
+  number of the version in the title and in the texts.
+- A tenth of the questions are closed in favor of another question, whose title they name. They
+  quote it, add their own words, and are separate pieces of content.
+- One question in ten was edited. Its revisions are separate pages.
+- Profiles have some thirty words, and most members say nothing about themselves. A member's answers
+  are on another page.
+- The links to answer, follow and ask lead to one login form, which repeats the address to return
+  to.
+- Lists by tag and by page count as content, one for each set of questions that a page leads to.
+  Searches without results are one piece of content. Lists without questions, and the oldest answers
+  of questions that have more than one page, don't count as content.
 """
 
 from __future__ import annotations

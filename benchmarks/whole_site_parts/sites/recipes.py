@@ -1,25 +1,28 @@
 """A food blog in the markup of its plugins.
 
-- A recipe stands at its address, at campaigns' links, with the servings that it has anyway, as AMP,
-  and once more for each comment that can be answered (`?replytocom=`). All of them name it as
-  canonical.
-- `?servings=8` and `?units=metric` show the same recipe with other numbers. They count as copies;
-  whoever sees contents of their own in them leaves out these two kinds.
-- Two thirds of the posts tell a story around the card. Print views have the card alone. They are
-  copies of posts without a story, and no contents otherwise.
-- Some posts have more comments than a page shows. `comment-page-2/` has the post again, with those
-  that are nowhere else, and is a content of its own. `comment-page-1/` is a copy of the post.
-- Every eighth recipe has a gluten-free variation, and every eighth one for two: all words are the
-  same but for the title and for some ingredients. Members' recipes share a title and an
-  introduction by fours.
+- A recipe has these addresses: its own, the links of campaigns, one with its usual number of
+  servings, AMP, and one for each comment that can be answered (`?replytocom=`). All of them name
+  the first one as canonical.
+- `?servings=8` and `?units=metric` show the same recipe with other numbers. They count as copies.
+  If you consider them separate content, leave out these two kinds.
+- Two thirds of the posts tell a story around the card, and print views only have the card. Print
+  views of posts without a story are copies. Other print views don't count as content.
+- Some posts have more comments than a page shows. `comment-page-2/` shows the post again, with the
+  comments that aren't on any other page, and is a separate piece of content. `comment-page-1/` is a
+  copy of the post.
+- Every eighth recipe has a gluten-free variation, and every eighth one a variation for two: all
+  words are the same, except for the title and some ingredients. Four recipes of members at a time
+  share a title and an introduction.
 - Photographs have pages, which show little else.
-- Every seventh recipe shows a sponsor's picture above its own, another at each load. The number of
-  votes and of those who made it, and the box of what else to cook, change with every load.
-- Lists by category, tag, author, cuisine and search, and collections, are contents: one for each
-  set of recipes that a page leads to, whatever its title. Searches without results are one content.
+- Every seventh recipe shows a sponsor's picture above its own, a different one with each load. The
+  numbers of votes and of people who made the recipe, and the box of what else to cook, change with
+  every load.
+- Lists by category, tag, author, cuisine and search, and collections, count as content: one for
+  each set of recipes that a page leads to, whatever its title is. Searches without results are one
+  piece of content.
 
-On the second day some recipes are new, one in twelve has another amount, and one in twelve a note
-more. Lists that lead to new recipes have changed.
+On the second day, some recipes are new, one in twelve has another amount, and one in twelve has
+another note. Lists that lead to new recipes have changed.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
-"""A shop whose products are reached by many ways.
+"""A shop whose products have several addresses.
 
-- A product stands at `/p/NAME`, in its category, at `?ref=rec` from the boxes of others, and ten at
-  a campaign's link. All name `/p/NAME` as canonical.
-- A third of the products have three colours, a third three sizes of which each has its price; the
-  first of them is what the plain page shows. Every tenth has three pictures at `?img=`: nothing
+- A product is at `/p/NAME`, in its category, at `?ref=rec` from the boxes of other products, and,
+  for ten of them, at a campaign's link. All addresses name `/p/NAME` as canonical.
+- A third of the products have three colors, and a third have three sizes with different prices. The
+  plain page shows the first of them. Every tenth product has three pictures at `?img=`, and nothing
   else tells these apart.
-- A quarter each declares itself by JSON-LD, by microdata, by Open Graph, and not at all.
+- A quarter of the products each are declared in JSON-LD, in microdata, in Open Graph, and not at
+  all.
 - Stock, visitors and the time left to order change with every load, and so do the products in the
   boxes.
-- Lists by category, colour, price and brand are no contents.
+- Lists by category, color, price and brand don't count as content.
 
-On the second day some products are new, one in twelve has another price, and one in twelve other
-words.
+On the second day, some products are new, one in twelve has another price, and one in twelve has
+other words.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def value_of(reply: Any) -> Any:
         case Exception():
             raise reply
         case [b"lost"]:
-            raise redis.ConnectionError("the index is lost as soon as it is begun")
+            raise redis.ConnectionError("the index disappears as soon as it is created")
         case [b"profile", bytes()]:
             raise ForeignIndexError
     return reply

@@ -203,7 +203,7 @@ def batch_candidates(
 def _hits_of_batch(
     index: SqliteIndex, batch: Sequence[Query], places: Sequence[int]
 ) -> dict[int, list[ExactHits]]:
-    """Read what the file has under the exact keys of queries, by their places."""
+    """Read the pages that the file has under the exact keys of queries, by the queries' places."""
     keys_of = {place: _sought_keys_of(batch[place]) for place in places}
     hits: dict[int, list[ExactHits]] = {place: [] for place in places}
     for table in range(len(ExactKeys._fields)):
@@ -425,7 +425,8 @@ def _compare(
         index: The index.
         batch: The queries.
         queries: For each pair, the place of the query.
-        pages: For each pair, the number of the page, or that of an earlier query from `_BATCH` on.
+        pages: For each pair, the number of the page. From `_BATCH` on, it's the place of an earlier
+            query instead.
     """
     if not pages:
         return _Comparison([], [])
@@ -477,7 +478,7 @@ def _costs(
 
 
 def _highest_cost(query: Query) -> int:
-    """Return the highest cost at which a page with another text may count for a query."""
+    """Return the highest cost that a page with another text may have to count for a query."""
     bounds = query.rule.bounds
     may_have_views = bool(query.record.marks)
     highest = -1 if query.exact_only else bounds.far

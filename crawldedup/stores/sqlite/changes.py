@@ -33,12 +33,13 @@ class Changes:
         self._texts: dict[int, bytes] = {}
         self._removed: dict[int, PageRow] = {}
         self._pending: dict[int, bool] = {}
-        # Which page has the text of which query: places of queries, and numbers of pages.
+        # Pages whose stored text is outdated, and which page has the text of which query, by the
+        # places of queries and the numbers of pages.
         self._outdated: set[int] = set()
         self._page_of_query: dict[int, int] = {}
         self._query_of_page: dict[int, int] = {}
-        # Pages whose exact keys differ from those in the searched file and, for each table of exact
-        # keys, which of these pages have a key. The exact keys of `_unfiled` aren't written yet.
+        # Pages whose exact keys differ from those in the searched file. For each table of exact
+        # keys, `_refiled_under` has these pages by their key. `_unfiled` aren't written yet.
         self._refiled: set[int] = set()
         self._refiled_under: list[dict[int, set[int]]] = [{} for _ in ExactKeys._fields]
         self._unfiled: dict[int, ExactKeys] = {}
@@ -60,7 +61,7 @@ class Changes:
         """Return a page that was loaded or added.
 
         Raises:
-            KeyError: It was neither, which means that the file is damaged.
+            KeyError: The page was neither loaded nor added, so the file is damaged.
         """
         return self._pages[number]
 
@@ -95,7 +96,7 @@ class Changes:
         return number in self._refiled
 
     def refiled_under(self, table: int, key: int) -> Collection[int]:
-        """Return the numbers of the pages with an exact key for which `is_refiled` is true."""
+        """Return the numbers of the pages that have an exact key and for which `is_refiled`."""
         return self._refiled_under[table].get(key, ())
 
     def text(self, number: int) -> bytes:
@@ -215,7 +216,7 @@ class Changes:
         self._query_of_page[number] = place
 
     def _forget_text_of(self, number: int) -> None:
-        """Note that a page no longer has the text in the file, nor that of an earlier query."""
+        """Note that a page has neither the text in the file nor the text of an earlier query."""
         self._outdated.add(number)
         place = self._query_of_page.pop(number, None)
         if place is not None:

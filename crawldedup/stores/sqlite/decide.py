@@ -36,7 +36,7 @@ class _Comparison:
 
     compared: int  # how many candidates there were
     accepted: list[PageRow]  # nearest first
-    abandoned: list[PageRow]  # those that would come first if they had been delivered
+    abandoned: list[PageRow]  # candidates that would be the nearest if they had been delivered
     resemblance: Resemblance
     expired: list[int]  # numbers of candidates that were too old
 

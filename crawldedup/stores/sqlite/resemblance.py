@@ -77,7 +77,7 @@ class Resemblance:
         return Rejected(None)
 
     def _with_known_copies(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Return the candidates, with those as equal whose texts need not resemble the page's.
+        """Return the candidates, with cost 0 for those whose texts need not resemble the page's.
 
         These are certain views of the page, and pages that replaced a page with its text.
         """

@@ -1,6 +1,6 @@
 -- parts: layout, anchors
 -- Look up which pages held the anchors of a page before, and add the page. KEYS: prefix. ARGV: profile, 1 to add the page or
--- 0, now, ttl or 0, most anchors of all pages, page, url, anchors as one string.
+-- 0, now, ttl or 0, the limit of anchors, page, url, anchors as one string.
 -- Returns {1 if the page was added before, {the pages of each anchor, ..}, {page, its URL, ..}}, {'profile', the index's
 -- profile}, or {'lost'}.
 
@@ -60,7 +60,7 @@ if own then return reply end
 
 total = call('HINCRBY', ANCHORS, 'total', #mine)
 call('RPUSH', QUEUE, page .. struct.pack('>I4I6', now, total - #mine))
--- Of the oldest pages, remove up to four that the limits let go.
+-- Remove up to four of the oldest pages that exceed the limits.
 for _ = 1, 4 do
   local first = call('LINDEX', QUEUE, 0)
   local added, before
@@ -69,7 +69,7 @@ for _ = 1, 4 do
   call('LPOP', QUEUE)
   local oldest = sub(first, 1, 5)
   local kept, _, anchors_kept = covered(oldest)
-  -- It may have been forgotten, and added again, meanwhile.
+  -- It may have been forgotten and added again in the meantime.
   if kept == added then remove_covered(oldest, anchors_kept) end
 end
 return reply

@@ -18,11 +18,11 @@ local function answer(status, how, compared, record, kept, kind)
   return struct.pack('>BBBI4I4I4', status, how, kind or 0, max(0, meta.pages), compared, #record) .. record .. (kept or '')
 end
 
--- Return true if a revisit has other text, marks or comments than its record. See `Query.has_new_text`.
+-- Return true if the text, marks or comments of a revisit differ from those of its record. See `Query.has_new_text`.
 local function has_new_text(record, abandoned)
   local shown = unpack_marks(marks_of(record))
   if shown and question.shown and shown_conflict(question.shown, shown) > 0 then return true end
-  -- Where small changes count as none, so does a comment.
+  -- If small changes don't count, neither does a comment.
   local counts_all = rule == '' or abandoned
   if counts_all and shown and question.shown and have_new_comments(question.shown, shown) then return true end
   if digest_of(record) == question.digest then return false end
@@ -39,15 +39,15 @@ end
 
 -- Writes start here. A full server refuses the first one that matters, so nothing is left half done.
 if crawler > meta.crawlers then
-  -- The index was lost and another crawler has begun it again, or the server was full when we joined. Keep our number
-  -- from being given to another crawler.
+  -- The index was lost and another crawler has created it again, or the server was full when this crawler joined. Make sure
+  -- that no other crawler gets its number.
   redis.pcall('HSET', META, 'crawlers', crawler)
 end
 
 local concurrent = own and crawler_of(own) ~= crawler and is_at_work(crawler_of(own), now)
 
 if own and age_mark(own, question.refresh) >= question.oldest and not concurrent then
-  -- What this crawler took over, or added, when only the answer was lost, is not delivered either.
+  -- A page that this crawler took over or added is not delivered either if only the answer was lost.
   local abandoned = is_abandoned(own, crawler, now) or is_retry and is_pending(url_key, crawler)
   local changed = has_new_text(own, abandoned)
   local updated, former = visited(own, now, crawler), changed and text_of(own_page) or ''
@@ -60,7 +60,7 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
     keep_text(own_page, text)
   else
     updated = note_and_learn(own_page, own, updated, question.marks)
-    -- Texts may not have been kept when the page was added.
+    -- Texts may not have been stored yet when the page was added.
     if text ~= '' and digest_of(own) == question.digest then redis.pcall('SET', text_key(own_page), text, 'NX') end
   end
   if pending then mark_pending(url_key, crawler) else unmark(url_key) end

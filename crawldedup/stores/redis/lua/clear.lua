@@ -1,9 +1,9 @@
 -- parts: layout
--- Forget every page, whatever its profile. KEYS: prefix. Returns the number of the epoch that is over; its keys and those
--- of earlier ones are left for the client to remove.
+-- Forget every page, whatever the profile of the index. KEYS: prefix. Returns the number of the epoch that ends. The client
+-- removes its keys and those of earlier epochs.
 --
--- Leases stay, because crawlers go on in the empty index; the next one to join begins it. A server too full to write the
--- next epoch forgets this one, and the next begins by the clock.
+-- Leases stay, because running crawlers continue in the empty index, and the next one that joins creates it. If the server
+-- is too full to write the next epoch, its number is lost, and the next one is taken from the clock.
 
 if not meta.epoch then return -1 end
 local answer = redis.pcall('HINCRBY', META, 'epoch', 1)

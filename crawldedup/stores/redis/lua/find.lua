@@ -1,6 +1,6 @@
 -- parts: layout, records, marks, search
 -- Find pages and change nothing. KEYS: prefix. ARGV: profile, a question.
--- Returns {record, ..}, nearest first and with the siblings among them, or {'profile', the index's profile}.
+-- Returns {record, ..}, nearest first and including siblings, or {'profile', the index's profile}.
 
 if meta.profile and meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 local matches, _, _, _, siblings = search(read_question())

@@ -1,6 +1,6 @@
 -- parts: layout, records, marks, crawlers, writing, anchors
--- Remove a page and its anchors. KEYS: prefix. ARGV: URL key, 1 to remove the anchors alone or 0, bytes of a
--- signature. Returns how many of both there were.
+-- Remove a page and its anchors. KEYS: prefix. ARGV: URL key, 1 to remove only the anchors or 0, bytes of a signature.
+-- Returns how many of both there were.
 
 signature_end = HEAD + tonumber(ARGV[3])
 local gone = 0

@@ -1,5 +1,5 @@
 -- parts: layout
--- Renew a crawler's lease. KEYS: prefix. ARGV: now, process, number. A full server refuses, which is not an error here.
+-- Renew a crawler's lease. KEYS: prefix. ARGV: now, process, number. If a full server refuses this, it is not an error.
 
 redis.pcall('HSET', PREFIX .. 'w', ARGV[3], ARGV[2])
 local answer = redis.pcall('ZADD', PREFIX .. 'c', now_from(ARGV[1]) + LEASE_SECONDS, ARGV[3])

@@ -1,8 +1,8 @@
 -- parts: layout
--- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, key of an index that begins, now, process, own
--- number or, negative, a random one. Returns {number, pages} or {'profile', the index's profile}.
+-- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, key for a new index, now, process, own number
+-- or, if negative, a random one. Returns {number, pages} or {'profile', the index's profile}.
 --
--- A full server is joined without a lease: it still answers, and pages can be removed from it.
+-- On a full server, a crawler joins without a lease: the server still answers, and pages can be removed from it.
 
 local MOST_SKIPPED = 1024
 local profile, order = ARGV[1], ARGV[2]
@@ -18,14 +18,14 @@ end
 
 local number = tonumber(ARGV[6])
 if number <= 0 then
-  -- Numbers grow with the clock, and begin at random, so that none is given twice when the index and its counter are lost.
+  -- Numbers grow with the clock and begin at random, so no number is used twice if the index is lost with its counter.
   -- Some are skipped, because a replica that becomes the master may not know the last ones.
   local ahead = -number
   number = meta.crawlers > 0 and max(meta.crawlers + 1, now) + ahead % MOST_SKIPPED or now + ahead
 end
 local refusal = write('HSET', META, 'profile', profile, 'key', ARGV[3], 'order', order, 'crawlers', max(meta.crawlers, number))
 if refusal then return refusal end
--- Keys may be left of an index that lost its head. By the clock, this epoch is another one.
+-- If an index has lost its head, its keys may still exist. The clock makes sure that this epoch is a different one.
 if not meta.epoch then call('HSET', META, 'epoch', now) end
 local expired = call('ZRANGE', PREFIX .. 'c', '-inf', now, 'BYSCORE')
 for i = 1, #expired do

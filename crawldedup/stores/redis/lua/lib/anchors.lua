@@ -1,6 +1,6 @@
 -- Anchors of paragraphs, and the pages that hold them. An anchor has 8 bytes: the leading ones choose its bucket, the
 -- last 5 are its field there. A page has 5 bytes, the leading ones of its URL key.
--- The number of buckets is chosen once, by the limit of anchors, so that each stays a small packed hash in the server.
+-- The number of buckets is chosen once, from the limit of anchors, so each bucket stays a small packed hash in the server.
 
 local ANCHORS, QUEUE, PAGE, BUCKET = DATA .. 'ah', DATA .. 'aq', DATA .. 'ap:', DATA .. 'a:'
 
@@ -13,7 +13,7 @@ local function field_of(anchors, at)
   return format('%s%d', BUCKET, (a * 65536 + b * 256 + c) % (buckets or 1)), sub(anchors, at + 3, at + 7)
 end
 
--- Return when a page was added, its URL and its anchors; nil if it is not there.
+-- Return when a page was added, its URL and its anchors, or nil if there is no such page.
 local function covered(page)
   local record = call('GET', PAGE .. page)
   if not record or #record < 8 then return nil end
@@ -21,7 +21,7 @@ local function covered(page)
   return added, sub(record, 9, 8 + length), sub(record, 9 + length)
 end
 
--- Return where a page stands in a list; nil if it is not there.
+-- Return the position of a page in a list, or nil if the list lacks it.
 local function place_in(pages, page)
   for at = 1, #pages, 5 do
     if sub(pages, at, at + 4) == page then return at end

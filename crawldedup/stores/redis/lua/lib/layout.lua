@@ -16,9 +16,9 @@
 --   <e>:ah          hash: buckets of anchors, and the total of anchors of all pages that were ever added
 --   <e>:ap:<page>   string: when a page with anchors was added, 4 bytes; the length of its URL, 4 bytes; URL; anchors
 --   <e>:aq          list: pages in the order of adding, each .. 4 bytes of time .. 6 bytes of the total before it
--- e is the epoch: an index that is cleared, or begun again after its head was lost, uses other keys. A table is cut into
--- buckets by the leading bits of the key: the first `split` of the 2^depth buckets are cut one bit deeper (linear hashing).
--- Bucket b of depth d is named 2^d + b. Filters rule out empty ranges; a bit may be left over from a removed page.
+-- e is the epoch: if an index is cleared, or created again after its head was lost, it uses other keys. The leading bits of
+-- a key determine its bucket: the first `split` of the 2^depth buckets are split by one more bit (linear hashing). Bucket b
+-- of depth d is named 2^d + b. Filters rule out empty ranges. A bit may be left over from a removed page.
 
 local PREFIX = KEYS[1]
 local META = PREFIX .. 'm'
@@ -35,7 +35,8 @@ local signature_end = HEAD -- of every record; scripts that look behind the sign
 local byte, sub, floor, char, concat = string.byte, string.sub, math.floor, string.char, table.concat
 local call, min, max, format = redis.call, math.min, math.max, string.format
 
--- What another program wrote into the head must not be looped on: the deeper, the more pages were added at some time.
+-- Another program may have written into the head, so its figures must not determine the length of a loop: a table of this
+-- depth takes at least this many pages that were added at some time.
 local meta, is_sound = {}, true
 do
   local names = {'pages', 'next', 'depth', 'split', 'crawlers',
@@ -45,7 +46,7 @@ do
   meta.profile, meta.epoch = found[1], tonumber(found[2])
   for i = 1, #names do
     local value = tonumber(found[i + 2] or 0)
-    -- Pages that others removed may have been counted twice.
+    -- Pages that other crawlers removed may have been counted twice.
     local is_number = value and value >= (i == 1 and -4294967295 or 0) and value < 4294967295 and value % 1 == 0
     meta[names[i]] = is_number and value or 0
     is_sound = is_sound and is_number
@@ -53,11 +54,11 @@ do
   is_sound = is_sound and meta.depth <= MAX_DEPTH and meta.split < 2 ^ meta.depth
     and BUCKET_PAGES * (2 ^ meta.depth + meta.split - 1) <= 2 * meta.next + 4096
   if not meta.profile then
-    -- Only the epoch and `crawlers` are left of a head that was cleared, or lost while crawlers were at work.
+    -- If a head was cleared, or lost while crawlers were running, it only has the epoch and `crawlers`.
     is_sound = #call('HGETALL', META) == (found[2] and 2 or 0) + (found[7] and 2 or 0)
   end
 end
--- Without arguments the index is cleared, which is the way out.
+-- Without arguments, the index is being cleared, which has to work in any state.
 if not is_sound and (ARGV[1] or not meta.profile) then return redis.error_reply('FOREIGN hash at ' .. META) end
 local DATA = PREFIX .. (meta.epoch or 0) .. ':'
 
@@ -82,7 +83,7 @@ end
 
 local function bucket_key(table_name, key) return format('%s%s:%d', DATA, table_name, (bucket_of(leading(key)))) end
 
--- Return how many bits of a key the filter of this depth tells apart; a string of the server holds 2^32 bits at most.
+-- Return how many bits of a key the filter of this depth distinguishes. A string of the server has at most 2^32 bits.
 local function filtered_bits(depth) return depth + max(0, min(FILTER_BITS, 32 - depth)) end
 
 local function page_of(member) return number_at(member, 6) end

@@ -1,6 +1,6 @@
 -- The marks of pages, and the rule that tells siblings from copies. `crawldedup/marks/packing.py` describes the bytes of
 -- marks; `relation.py`, `learning.py` and `exact_keys.py` beside it decide as these functions do.
--- They are in a function of their own, for the reason that `script_text` in scripts.py gives.
+-- They are inside a function. `script_text` in scripts.py says why.
 
 local unpack_marks, shown_conflict, conflict, have_new_comments, are_certain_views, has_former, learned, succeeding, exact_keys,
   sought_keys = (function()
@@ -12,14 +12,14 @@ local NONE, NUMBERS, NAME, PICTURE, PLAYER, DATUM, LISTING, TEXT, LINKS = 0, 1, 
 local function short_at(bytes, first) return sub(bytes, first, first + 2) end
 local function name_at(bytes, first) return sub(bytes, first, first + 3) end
 
--- Return the bytes of two texts of one length, XORed.
+-- Return the XOR of the bytes of two texts with the same length.
 local function mixed(one, other)
   local bytes = {}
   for i = 1, #one do bytes[i] = char(bxor(byte(one, i), byte(other, i))) end
   return concat(bytes)
 end
 
--- Return where the parts of a page's marks begin; nil for no marks. The parts are read when they are needed.
+-- Return where the parts of a page's marks begin, or nil if there are no marks. The parts are read when they are needed.
 local function unpack_marks(bytes)
   if bytes == '' then return nil end
   local flags, names_and_pictures, players_and_data = byte(bytes, 1, 3)
@@ -64,7 +64,7 @@ end
 -- Return true if both pages have a part of three bytes, and it differs.
 local function differ(first, at, second, its) return at and its and short_at(first.bytes, at) ~= short_at(second.bytes, its) end
 
--- Return what a page is called, by the part that each name plays; nil for none.
+-- Return the names of a page by their roles, with nil for those that it lacks.
 local function called(page)
   if page.called then return page.called end
   local names = {
@@ -88,7 +88,7 @@ local function called(page)
   return names
 end
 
--- Return true if two names differ, in more than a label before one of them.
+-- Return true if two names differ in more than a label in front of one of them.
 local function are_other(name, names, other, others)
   return name ~= other and not others.aliases[name] and not names.aliases[other]
 end
@@ -100,7 +100,7 @@ local function first_own_part(names, others)
   end
 end
 
--- Return true if two pages are called differently.
+-- Return true if two pages have different names.
 local function have_other_names(page, other)
   if page.names == page.pictures or other.names == other.pictures then return false end
   local first, second = called(page), called(other)
@@ -113,12 +113,12 @@ local function have_other_names(page, other)
   end
   local rest, its_rest = first_own_part(first, second), first_own_part(second, first)
   if not rest and not its_rest and first.first_heading and second.first_heading then
-    -- The title is that of the site, or the pages have none.
+    -- The title is the name of the site, or the pages have none.
     return are_other(first.first_heading, first, second.first_heading, second)
   end
   if not rest or not its_rest then return false end
   if first.heading and first.heading == second.heading and not first.single[first.heading] then
-    -- The heading is the same, and the title adds to it: a number, or what files the page.
+    -- The heading is the same, and the title adds something to it, such as a number or a category.
     return rest == first.first_part and its_rest == second.first_part
       and (first.with_number[rest] or second.with_number[its_rest]) == true
   end
@@ -134,7 +134,7 @@ local function are_equal(list, other)
   return true
 end
 
--- Return true if two pages have a name, and the same one.
+-- Return true if two pages have the same name.
 local function have_same_name(page, other)
   local first, second = called(page), called(other)
   if first.best and second.best and first.best ~= second.best
@@ -146,7 +146,7 @@ local function have_same_name(page, other)
   return first.heading ~= nil and first.heading == second.heading
 end
 
--- Return true if two pages have the same text and links, whatever they are called.
+-- Return true if two pages have the same text and links, whatever their names are.
 local function say_the_same(page, other)
   if page.is_listing or other.is_listing or not page.text or not other.text then return false end
   local links = page.links and sub(page.bytes, page.links, page.links + 8)
@@ -154,7 +154,7 @@ local function say_the_same(page, other)
     and links == (other.links and sub(other.bytes, other.links, other.links + 8))
 end
 
--- Return in about how many links two pages differ, by their sketches.
+-- Return roughly how many links two pages do not have in common, from their sketches.
 local function differing_links(page, other)
   local ones, odd = {[0] = 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4}, 0
   for i = 1, 8 do
@@ -176,7 +176,7 @@ local function has_own_name(page, listing)
   return false
 end
 
--- Return true if one page is a listing of some pages, and the other is none, though it has links as well or another name.
+-- Return true if only one page is a listing, with a few links or more, and the other one also has links, or another name.
 local function quotes_the_other(page, other)
   if page.is_listing == other.is_listing then return false end
   if not page.is_listing then page, other = other, page end
@@ -184,7 +184,7 @@ local function quotes_the_other(page, other)
   return (other.links and byte(other.bytes, other.links) > 0) or has_own_name(other, page)
 end
 
--- Return true if each page has some links that the other lacks.
+-- Return true if each page has several links that the other one lacks.
 local function have_other_links(page, other)
   if not page.links or not other.links then return false end
   local differing = differing_links(page, other)
@@ -196,13 +196,13 @@ local function have_other_links(page, other)
   return alone >= 3 - 0.5 and shared < 0.8 * larger
 end
 
--- Return true if two listings lead to other pages.
+-- Return true if two listings lead to different pages.
 local function are_other_listings(page, other)
   local links = max(byte(page.bytes, page.links), byte(other.bytes, other.links))
   return differing_links(page, other) > 0.1 * links
 end
 
--- Return true if a hash is among those of a page between two places.
+-- Return true if a hash is among those between two places in the marks of a page.
 local function is_among(value, page, first, ending)
   for at = first, ending - 1, #value do
     if sub(page.bytes, at, at + #value - 1) == value then return true end
@@ -218,7 +218,8 @@ local function have_other_players(page, other)
   return true
 end
 
--- Return true if a name that both pages have has another value. Of several values of a page, the last one counts.
+-- Return true if both pages declare a value under the same name, and the values differ. If a page declares several values
+-- under a name, the last one counts.
 local function have_other_data(page, other)
   for its = other.data, other.ending - 1, 5 do
     local name, value = sub(other.bytes, its, its + 1), sub(other.bytes, its + 2, its + 4)
@@ -232,7 +233,7 @@ local function have_other_data(page, other)
   return false
 end
 
--- Return true if two pages have several comments, and hardly any of them in common.
+-- Return true if two pages have several comments each, and hardly any of them in common.
 local function have_other_comments(page, other)
   if not page.comments or not other.comments then return false end
   local sampled, its_sampled = byte(page.bytes, page.comments + 3), byte(other.bytes, other.comments + 3)
@@ -250,7 +251,7 @@ local function have_new_comments(page, before)
     and (not before.comments or short_at(page.bytes, page.comments) ~= short_at(before.bytes, before.comments))
 end
 
--- Return which marks in the content of two pages conflict, wherever these stand.
+-- Return which marks in the content of two pages conflict, regardless of their addresses.
 local function shown_conflict(page, other)
   if page.is_listing and other.is_listing then
     if are_other_listings(page, other) then return LISTING end
@@ -265,7 +266,7 @@ local function shown_conflict(page, other)
   return NONE
 end
 
--- Return true if two addresses differ in a value: of a parameter, or in the end of the path.
+-- Return true if two addresses differ in the value of a parameter, or in the last part of the path.
 local function are_of_one_form(address, its)
   if address.path == its.path then return address.parameters ~= its.parameters end
   return address.folder == its.folder and address.names == its.names
@@ -282,7 +283,7 @@ local function conflict(page, other)
   if is_same_address and address.views == its.views then return NONE end
   local shown = shown_conflict(page, other)
   if is_same_address then
-    -- Below one name, pictures and data change with every load, or are those of the mobile page.
+    -- If the names are the same, pictures and data change with every load, or belong to the mobile page.
     if shown ~= PICTURE and shown ~= DATUM then return shown end
     return have_other_players(page, other) and PLAYER or NONE
   end
@@ -296,8 +297,8 @@ local function conflict(page, other)
   return have_other_links(page, other) and LINKS or NONE
 end
 
--- Return true if a page and one with these marks are views of one page even if their texts are only half alike. Most records
--- are of other paths, which a search in the bytes rules out. `proved` has the views that are known by now to be proved.
+-- Return true if a page and one with these marks are certainly views of the same page, even if only half of their texts is
+-- the same. Most records have other paths, which a search in the bytes rules out. `proved` has the views that are proved.
 local function are_certain_views(page, marks, proved)
   if not page.has_address then return false end
   local address = address_of(page)
@@ -311,7 +312,7 @@ local function are_certain_views(page, marks, proved)
     and conflict(page, other) == NONE
 end
 
--- Return the marks of a record that has met a copy: what it lacks, it takes over.
+-- Return the marks of a record that a copy was found for. It takes over the marks that it lacks.
 local function learned(marks, copy)
   if marks == copy then return marks end
   local page, other = unpack_marks(marks), unpack_marks(copy)
@@ -337,8 +338,8 @@ local function learned(marks, copy)
     .. sub(marks, page.ending)
 end
 
--- Return the marks of a page that takes the place of a record of its site as the better copy. The page never has a former
--- text itself; `text` is the text key of the record.
+-- Return the marks of a page that, as the better copy, takes the place of a record of its site. The page never has a former
+-- text itself. `text` is the text key of the record.
 local function succeeding(marks, replaced, text)
   local page, other = unpack_marks(marks), unpack_marks(replaced)
   if not page or not other or not page.has_address or not other.has_address
@@ -348,7 +349,7 @@ local function succeeding(marks, replaced, text)
   return learned(heir, replaced)
 end
 
--- Return true if a page with this text key has the text of a page of its site whose place a record with these marks took.
+-- Return true if a record with these marks has taken the place of a page of this site that had the text of this text key.
 local function has_former(page, marks, text)
   if not page.has_address or not string.find(marks, text, 1, true) then return false end
   local other = unpack_marks(marks)
@@ -357,7 +358,7 @@ local function has_former(page, marks, text)
   return its.former == text and its.site == address_of(page).site
 end
 
--- Return the hash of what a page is called above all; nil if it has no name.
+-- Return the hash of the best name of a page, or nil if it has no name.
 local function best_name(page)
   local names = page.names
   for i = 1, 4 do
@@ -368,8 +369,8 @@ local function best_name(page)
   end
 end
 
--- Return the exact keys of a page, five bytes each: by text, by site, name and lead picture, by address, by the former text.
--- False for those that it does not have. `search` are the first five bytes of its search bits.
+-- Return the exact keys of a page, five bytes each: its text; its site, name and lead picture; its address; and its former
+-- text. Keys that it does not have are false. `search` has the first five bytes of its search bits.
 local function exact_keys(search, digest, page)
   local by_text = mixed(digest .. '\0', search)
   if not page or not page.has_address then return {by_text, false, false, false} end
@@ -379,7 +380,8 @@ local function exact_keys(search, digest, page)
   return {by_text, identity and identity .. sub(address.site, 3) or false, address.own, address.former}
 end
 
--- Return the exact keys under which the originals of a page may be filed: it looks for its own text among former ones.
+-- Return the exact keys under which the originals of a page may be filed. The last one is its own text, because it may be
+-- the former text of an original.
 local function sought_keys(search, digest, page)
   local keys = exact_keys(search, digest, page)
   keys[4] = keys[3] and keys[1]

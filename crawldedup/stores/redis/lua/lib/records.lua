@@ -1,4 +1,4 @@
--- Records, their texts, and the URL table that leads to them.
+-- Records, their texts, and the URL table that finds them.
 -- A record has these bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, marks,
 -- rank, URL. Marks, if there are any, are 253, their length and their bytes. A rank above 0 is 254 and its byte. No URL
 -- begins with 253 or 254. The tag is the last byte of the URL key of the copy counted last: if its question is repeated
@@ -13,7 +13,7 @@ end
 
 local function text_key(page) return format('%sx:%d', DATA, page) end
 
--- Return the text that is kept of a page, or ''.
+-- Return the stored text of a page, or ''.
 local function text_of(page) return call('GET', text_key(page)) or '' end
 
 local function added_at(record) return number_at(record, 1) end
@@ -63,11 +63,11 @@ local function counted(record, now, url_key, is_known)
   return head_of(added_at(record), now, copies, byte(url_key, 8), crawler_of(record)) .. sub(record, 17)
 end
 
--- Return the time from which a page's time to live counts: its last visit if `refresh` is 1, else its adding.
+-- Return the time from which the time to live of a page counts: its last visit if `refresh` is 1, else when it was added.
 local function age_mark(record, refresh) return number_at(record, refresh == 1 and 5 or 1) end
 
--- Return the page with a URL key, and its record. Keys can be crafted that share the 40 bits of a member, as no ten do by
--- chance: only the first of such a crowd are read.
+-- Return the page with a URL key, and its record. By chance, hardly any keys share the 40 bits of a member, but somebody
+-- can craft such keys, so only the first few of them are read.
 local function page_with_url(url_key)
   local head = sub(url_key, 1, 5)
   local members = members_between('u', head, head, '16')

@@ -1,8 +1,8 @@
 -- Search for near duplicates.
 
--- Unpack ARGV[2] to ARGV[8], which are the fields of `Question` in protocol.py. The last has the cost up to which pages are
--- counted, the cost up to which the nearest other page is reported, the cost up to which siblings are, the cost up to which
--- certain views are copies, and the limits by the number of pages that are counted.
+-- Unpack ARGV[2] to ARGV[8], which are the fields of `Question` in protocol.py. The last one has the highest costs at which
+-- pages are counted, at which the nearest other page is reported, at which siblings are reported, and at which certain views
+-- are copies, followed by the limits by the number of pages that are counted.
 local function read_question()
   local now, ttl, refresh, exact_only, max_candidates, max_keys, key_limit, signature_bytes =
     struct.unpack('>I4I4BBI4I4I4I2', ARGV[2])
@@ -24,8 +24,9 @@ local function read_question()
   }
 end
 
--- Return the sum of the costs of the bits in which two signatures differ, or nil above the limit. The other signature begins
--- at `first`. The own one and the costs are lists of bytes: a look into a list takes a fraction of the time of `byte`.
+-- Return the sum of the costs of the bits in which two signatures differ, or nil if it is above the limit. The other
+-- signature begins at `first`. The own one and the costs are lists of bytes, because reading a list is much faster than
+-- calling `byte`.
 local function cost_of(own, other, first, costs, limit)
   local sum = 0
   for i = 1, #own do
@@ -45,8 +46,8 @@ end
 
 local UNSIGNED = {[0] = 'u1', 'u2', 'u4', 'u8', 'u16', 'u32'}
 
--- Return the numbers of the probes that the filter does not rule out, in their order. A probe has 8 bytes: table, 5 bytes of
--- the lowest key, number of leading bits that its keys share, and 0.
+-- Return the numbers of the probes that the filter does not rule out, in their order. A probe has 8 bytes: the table, 5
+-- bytes of the lowest key, the number of leading bits that its keys share, and 0.
 local function filter_probes(probes)
   local count = #probes / 8
   local shallow, deep = meta.depth, meta.depth + 1
@@ -97,8 +98,8 @@ local function reverse(list)
   return list
 end
 
--- Return the members of a range of a table; of a crowded range, the last `limit` below the key that is probed for and the
--- first `limit` from there on. `prefix` is the number of leading bits that the range's keys share.
+-- Return the members of a range of a table. If it is crowded, return only the last `limit` below the probed key and the
+-- first `limit` from that key on. `prefix` is the number of leading bits that the keys of the range share.
 local function read_range(number, own, low, prefix, limit)
   local a, b, c, d, e = byte(low, 1, 5)
   local value = ((a * 256 + b) * 256 + c) * 256 + d
@@ -129,8 +130,8 @@ local function read_range(number, own, low, prefix, limit)
   return near
 end
 
--- Return the cost of a member's key by the prefilter; nil above its limit. The prefilter has a cost for each value of each
--- four bits of a table's keys, of which the first 34 bits count.
+-- Return the cost of a member's key by the prefilter, or nil if it is above the limit. The prefilter has a cost for each
+-- value of every four bits of a key. Only the first 34 bits of a key count.
 local function key_cost(question, number, member)
   local costs, place, own, sum = question.key_costs, number * 144 + 1, number * 8, 0
   for i = 5, 1, -1 do
@@ -145,7 +146,7 @@ local function key_cost(question, number, member)
   return sum
 end
 
--- Return the `most` pages of the lowest costs; among equals those found first.
+-- Return the `most` pages with the lowest costs. Among pages with equal costs, those that were found first count.
 local function cheapest(pages, costs, most)
   local by_cost, best, cost = {}, {}, 0
   for i = 1, #pages do
@@ -160,8 +161,8 @@ local function cheapest(pages, costs, most)
   return best
 end
 
--- Return the pages to compare, whose keys lie in the probed ranges and pass the prefilter: best ranges first, or, if they are
--- too many, lowest costs first.
+-- Return the pages to compare: those whose keys lie in the probed ranges and pass the prefilter. The best ranges come
+-- first, or the lowest costs if there are too many pages.
 local function candidate_pages(question)
   local probes, max_keys = question.probes, question.max_keys
   local limit = format('%d', max(1, max_keys / 8))
@@ -192,7 +193,7 @@ local function candidate_pages(question)
   return pages
 end
 
--- Add the pages that are filed under an exact key of the question, those that were added last.
+-- Add the pages that were filed last under an exact key of the question.
 local function add_exact(question, pages)
   local is_known, keys = {}, sought_keys(sub(question.body, 1, 5), question.digest, question.shown)
   question.text_key = keys[1]
@@ -214,8 +215,8 @@ local function is_nearer(a, b)
   return a[1] < b[1]
 end
 
--- Return the cost of a record, or nil above `most`: 0 for the same text, for one that took the place of a page with the text,
--- and for a certain view that is similar enough.
+-- Return the cost of a record, or nil if it is above `most`. The cost is 0 for a record with the same text, for one that
+-- took the place of a page with this text, and for a certain view that is similar enough.
 local function cost_of_record(question, record, most)
   if digest_of(record) == question.digest then return 0 end
   local shown, marks = question.shown, question.shown and marks_of(record)
@@ -225,9 +226,9 @@ local function cost_of_record(question, record, most)
   return question.exact_only == 0 and cost_of(question.own, record, HEAD + 1, question.costs, most) or nil
 end
 
--- Return the pages that the question accepts, a list of {cost, page, record}, nearest first; how many were compared;
--- {page, record} of some that have expired; the nearest other page, from afar if no more than FEW were compared; and
--- siblings, a list of {cost, page, record, conflict}, nearest first.
+-- Return the pages that the question accepts, as a list of {cost, page, record}, nearest first; how many were compared;
+-- {page, record} of some that have expired; the nearest other page, which may be farther away if no more than FEW were
+-- compared; and siblings, as a list of {cost, page, record, conflict}, nearest first.
 local function search(question)
   local pages = add_exact(question, candidate_pages(question))
   local found, expired, compared, rejected, siblings, most = {}, {}, 0, nil, {}, question.far
@@ -240,7 +241,7 @@ local function search(question)
       if compared > FEW then rejected, most = nil, question.reach end
       local cost = cost_of_record(question, record, most)
       if cost and (cost <= question.reach or cost < most or not rejected or pages[i] < rejected[2]) then
-        -- Farther away, siblings are told as others are.
+        -- Farther away, siblings are reported like other pages.
         local is_near = question.shown and cost <= question.reach
         local kind = is_near and conflict(question.shown, unpack_marks(marks_of(record))) or 0
         if kind > 0 then
@@ -255,7 +256,7 @@ local function search(question)
   end
   table.sort(found, is_nearer)
   table.sort(siblings, is_nearer)
-  -- See `crawldedup.search.decision.Crowd`. A crowd of as many as there are limits is as good as a larger one.
+  -- See `crawldedup.search.decision.Crowd`. The last limit also holds for larger crowds.
   local limits, crowd = question.limits, 0
   for i = 1, min(#found, #limits) do
     if found[i][1] * limits[1] <= found[1][1] * question.reach then crowd = crowd + 1 end

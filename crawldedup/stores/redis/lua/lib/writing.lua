@@ -2,12 +2,13 @@
 
 local function write_record(page, record) call('LSET', list_of(page), page % RECORDS_A_LIST, record) end
 
--- Write a counter. A full server refuses, which is not an error: it still answers what it knows. Return true if it is written.
+-- Write a counter, and return whether it was written. If a full server refuses this, it is not an error, because the server
+-- can still answer.
 local function note_record(page, record)
   return not redis.pcall('LSET', list_of(page), page % RECORDS_A_LIST, record).err
 end
 
--- Keep a text in place of the one that was kept; none if it is ''.
+-- Replace the stored text of a page. If it is '', remove the stored one.
 local function keep_text(page, text)
   if text == '' then call('UNLINK', text_key(page)) else call('SET', text_key(page), text) end
 end
@@ -15,7 +16,7 @@ end
 -- Return the number of the next page.
 local function next_page()
   if call('LLEN', list_of(meta.next)) == meta.next % RECORDS_A_LIST then return meta.next end
-  -- Keys were evicted or deleted: go on with a list that is certainly empty.
+  -- Keys were evicted or deleted, so continue with a list that is certainly empty.
   local page = (floor(meta.next / RECORDS_A_LIST) + 1) * RECORDS_A_LIST
   call('UNLINK', list_of(page))
   return page
@@ -37,7 +38,7 @@ end
 -- Return the exact keys of a record.
 local function exact_keys_of(record) return exact_keys(sub(record, 17, 21), digest_of(record), unpack_marks(marks_of(record))) end
 
--- File a page under the exact keys of its record in place of those of its former one, which it may not have had.
+-- File a page under the exact keys of its record, instead of those of its former record if there was one.
 local function file_exact(page, record, former)
   local keys, old = record and exact_keys_of(record) or {}, former and exact_keys_of(former) or {}
   for i = 1, #EXACT_TABLES do
@@ -75,7 +76,7 @@ local function filter_of(members, first, last, depth)
   return char(unpack(bytes, 0))
 end
 
--- Cut the next bucket of a table in two, without removing it.
+-- Split the next bucket of a table, without removing it.
 local function cut(table_name, filter_name)
   local stem, depth = DATA .. table_name .. ':', meta.depth + 1
   local members = call('ZRANGE', stem .. (2 ^ meta.depth + meta.split), '0', '-1')
@@ -85,7 +86,7 @@ local function cut(table_name, filter_name)
   for side = 0, 1 do
     local number = 2 * meta.split + side
     local first, last = side * below + 1, side == 0 and below or #members
-    -- Last members first, because the server searches for a member's place from the first one on.
+    -- The last members come first, because the server searches for the place of a member from the beginning.
     local arguments, size = {}, 0
     for i = last, first, -1 do
       arguments[size + 1], arguments[size + 2] = '0', members[i]
@@ -102,7 +103,7 @@ local function cut(table_name, filter_name)
   end
 end
 
--- Cut the next bucket of every table. Nothing is removed before everything is in its new place.
+-- Split the next bucket of every table. Nothing is removed until everything is in its new place.
 local function cut_next(tables)
   for number = 0, tables - 1 do cut('t' .. number, 'f' .. number) end
   cut('u')
@@ -120,8 +121,8 @@ local function cut_next(tables)
   meta.depth, meta.split = depth, split
 end
 
--- Cut up to two buckets, as many as the number of pages asks for. If it fails, because the server is full or another program
--- holds a key, buckets are larger for a while.
+-- Split up to two buckets, as many as the number of pages requires. If that fails because the server is full, or because
+-- another program has one of the keys, buckets are larger for a while.
 local function grow(tables)
   for _ = 1, 2 do
     if meta.pages <= BUCKET_PAGES * (2 ^ meta.depth + meta.split) or meta.depth >= MAX_DEPTH then return end
@@ -129,8 +130,8 @@ local function grow(tables)
   end
 end
 
--- Compute the keys of a page in the permuted tables. They are too long to be kept for this rare need. The order has two bytes
--- for each bit of the keys: its place in the record.
+-- Compute the keys of a page in the permuted tables. They are rarely needed, and too long to be stored. The order has two
+-- bytes for each bit of the keys: its place in the record.
 local function keys_of(record)
   local order = call('HGET', META, 'order')
   local keys, value = {}, 0
@@ -151,7 +152,7 @@ local function unfile(page, record)
   end
 end
 
--- Note that a page was seen again, or a copy of it, and what its record learns from the marks of either. Return the record.
+-- Note that a page or a copy of it was seen again, and what its record learns from the marks of that page. Return the record.
 local function note_and_learn(page, record, updated, marks)
   local own = marks_of(record)
   local known = learned(own, marks)
@@ -171,8 +172,8 @@ local function remove_page(page, record)
   meta.pages = meta.pages - 1
 end
 
--- Free those of the `count` pages from number `first` on that expired before `oldest`; return how many were freed and how many
--- are left.
+-- Of the `count` pages from number `first` on, free those that expired before `oldest`. Return how many were freed and how
+-- many are left.
 local function free_expired(first, count, oldest, refresh)
   local place = first % RECORDS_A_LIST
   local records = call('LRANGE', list_of(first), place, place + count - 1)
@@ -187,7 +188,7 @@ local function free_expired(first, count, oldest, refresh)
   return freed, left
 end
 
--- Remove the list that ends before a page if it has few pages left; these are added again behind the others.
+-- Remove the list that ends before a page if few of its pages are left. These are added again after the last page.
 local function drop_if_sparse(following)
   if following > meta.next then return end
   local name = list_of(following - 1)
@@ -206,7 +207,7 @@ local function drop_if_sparse(following)
   call('UNLINK', name)
 end
 
--- Examine the next 64 pages, and a few hundred removed ones, for expired ones; begin again behind the last page.
+-- Look for expired pages among the next 64 pages, passing over a few hundred removed ones. Start over after the last page.
 local function sweep(oldest, refresh)
   local looked = 0
   if meta.sweep >= meta.next then meta.sweep = meta.oldest - meta.oldest % 64 end
@@ -228,7 +229,7 @@ local function sweep(oldest, refresh)
   call('HSET', META, 'sweep', meta.sweep, 'oldest', meta.oldest)
 end
 
--- Free up to two of the pages that were added first while there are more than `most`.
+-- If there are more than `most` pages, free up to two of those that were added first.
 local function evict(most)
   local freed, from, steps = 0, meta.oldest, 0
   while meta.pages > most and freed < 2 and meta.oldest < meta.next and steps < 64 do
