@@ -23,6 +23,7 @@ from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.index.queries import expected_recall
 from crawldedup.journal import Journal
+from crawldedup.marks.address import ACTION_PARAMETERS
 from crawldedup.report.apart import SAME_TEXT, ignorable_in, in_words, named_in_words
 from crawldedup.report.findings import findings_of
 from crawldedup.scope import site_of
@@ -61,6 +62,7 @@ _ADVISED: Final = ("kind", "site", "what", "support", "copies", "confidence", "e
 # words.
 _COPIES_OF_DOUBTFUL: Final = 10
 _WORDS_OF_DOUBTFUL: Final = 100
+_VIEWS: Final = f"^({VIEW_PARAMETERS}|{ACTION_PARAMETERS})(=|$)"
 _MOST_STEPS: Final = 60
 # Enough for a million pages. Journals of several processes may contain rings.
 _MOST_STEPS_OF_CHAINS: Final = 20
@@ -264,7 +266,7 @@ def make_report(
         "totals": database.row("totals"),
         "timeline": _timeline(database, crawl["seconds"]),
         "similarity": _similarity(database, crawl["settings"]),
-        "variants": database.rows("variants", views=f"^{VIEW_PARAMETERS}(=|$)"),
+        "variants": database.rows("variants", views=_VIEWS),
         **{name: database.rows(name) for name in _ROWS},
         "doubtful": doubtful,
         "ended": _ended(database),

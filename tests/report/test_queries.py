@@ -115,6 +115,13 @@ def test_the_headline_counts_redelivered_pages_and_skipped_downloads(
     assert "Downloads that were skipped" in page_of(made)
 
 
+def test_duplicates_that_were_delivered_as_better_copies_are_counted(report_of: ReportOf) -> None:
+    better = [copy(f"{E_COM}b{n}", f"{E_COM}a{n}", replaces=True) for n in range(2)]
+    dropped = copy(f"{E_COM}c", f"{E_COM}a0")
+    made = report_of(page(f"{E_COM}a0"), page(f"{E_COM}a1"), *better, dropped)
+    assert "3 duplicates (60%), 2 of them delivered as better copies." in headline(made)
+
+
 def test_the_state_of_the_index_is_described(report_of: ReportOf) -> None:
     end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
     settings = {"similarity": 0.9, "recall": 0.98}
@@ -257,7 +264,7 @@ def test_a_trap_in_a_path_and_in_a_parameter_is_named(report_of: ReportOf, trap:
     ]
     made = report_of(*copies)
     assert [group["trap"] for group in made["stale"] if group["site"] == "example.com"] == [trap]
-    assert findings(made, f"A trap ({trap}): 120 of 120 pages at example.com")
+    assert findings(made, f"A trap ({trap}): all 120 pages at example.com")
     parameters = [group for group in made["parameters"] if group["site"] == "e.org"]
     assert [group["trap"] for group in parameters] == [trap]
 
@@ -457,7 +464,9 @@ def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alon
     assert all(text in page_of(made) for text in ("Just below the limit", "<del>users</del>"))
 
 
-@pytest.mark.parametrize(("name", "told"), [("img", True), ("sort", False), ("sid", False)])
+@pytest.mark.parametrize(
+    ("name", "told"), [("img", True), ("sort", False), ("sid", False), ("replytocom", False)]
+)
 def test_values_of_a_parameter_with_the_same_text_may_be_pictures(
     report_of: ReportOf, name: str, told: bool
 ) -> None:
@@ -477,6 +486,16 @@ def test_values_of_a_parameter_with_the_same_text_may_be_pictures(
     assert not told or found[0].startswith(
         "Parameter img at shop.example: 3 values, same text. If these show"
     )
+
+
+def test_values_of_a_parameter_that_a_rule_explains_are_no_pictures(report_of: ReportOf) -> None:
+    paths = [f"/p/{item}" for item in range(6)]
+    made = report_of(
+        *(page(SHOP + path) for path in paths),
+        *(copy(f"{SHOP}{path}?stars={n}", SHOP + path) for path in paths for n in range(1, 6)),
+    )
+    assert [rule["what"] for rule in made["advice"]] == ["?stars"]
+    assert (made["variants"], findings(made, "same text")) == ([], [])
 
 
 # Two crawls

@@ -352,11 +352,12 @@ SELECT biggest.*, judged FROM biggest JOIN (
 ) USING (site, name) ORDER BY pages DESC, site, name, kind;
 
 -- name: variants
--- Parameters with the same text for several values, because they may show different pictures. Those that name a view or
--- a campaign don't, and may be in only one of the two URLs.
+-- Parameters with the same text for several values, because they may show different pictures. Those that name a view,
+-- a campaign or an action don't, and may be in only one of the two URLs. Neither do those that URL rules explain.
 WITH copies AS (
     SELECT site, original, parameters_of(url) AS own, parameters_of(original) AS others
     FROM places WHERE outcome = 'exact' AND split_part(url, '?', 1) = split_part(original, '?', 1)
+        AND number NOT IN (FROM explained)
 ), changes AS (
     SELECT site, original, list_filter(
         list_filter(own, lambda each: NOT list_contains(others, each))
