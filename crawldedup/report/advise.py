@@ -66,7 +66,7 @@ def advise(given: Namespace, output: Output) -> None:
         output.error(f"the rule {name} is left out: {reason}")
     if exported.saved:
         output.error(
-            f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'page')}"
+            f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'download')}"
         )
     for pattern in without_rule:
         output.error(_without_rule_in_words(pattern))
@@ -74,14 +74,17 @@ def advise(given: Namespace, output: Output) -> None:
 
 def _without_rule_in_words(pattern: Row) -> str:
     place, pages = f"{pattern['site']}{pattern['name']}", pluralize(pattern["pages"], "page")
-    was = "was" if pattern["kept"] == 1 else "were"
-    return f"no rule for {place} ({pages}): {pattern['kept']:,} of them {was} kept"
+    kept = f"{pattern['kept']:,} of them {'was' if pattern['kept'] == 1 else 'were'} kept"
+    if not pattern["kept"]:
+        kept = "none of them was kept"
+    return f"no rule for {place} ({pages}): {kept}"
 
 
 def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:
     for rule in rules:
-        downloads, contents = pluralize(rule.copies, "download"), pluralize(rule.support, "content")
-        speaks = f"{downloads}, {contents}, confidence {rule.confidence:.3f}"
+        copies = f"{rule.copies:,} {'copy' if rule.copies == 1 else 'copies'}"
+        contents = pluralize(rule.support, "content")
+        speaks = f"{copies}, {contents}, confidence {rule.confidence:.3f}"
         folders = ", ".join(sorted(rule.folders)[:3]) + (", ..." if len(rule.folders) > 3 else "")
         yield f"{printable(rule.name)} in {printable(folders)} ({speaks})"
         for example, _ in rule.examples[:1]:

@@ -191,11 +191,8 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
     own = new + sum(moment["counts"]["revisit"] for moment in last)
     if len(moments) > 2 * _LAST_STEPS and own < 0.1 * pages:
         besides = f", not counting {hardly:,} that hardly differ from others" if hardly else ""
-        yield Finding(
-            "warn",
-            f"At the end of the crawl, {100 * new / pages:.1f}% of the pages were new{besides}.",
-            "time",
-        )
+        share = f"{100 * new / pages:.1f}% of the pages were" if new else "none of the pages was"
+        yield Finding("warn", f"At the end of the crawl, {share} new{besides}.", "time")
 
 
 def _text_of_trap(group: Mapping[str, Any]) -> str:
@@ -208,6 +205,8 @@ def _text_of_trap(group: Mapping[str, Any]) -> str:
     copies = group["duplicates"] + group["counts"]["thin"]
     place, pages = f"{group['site']}{group['name']}", pluralize(group["checked"], "page")
     rest = group["checked"] - copies - hardly
+    if not hardly and not rest:
+        return f"A trap ({group['trap']}): all {pages} at {place} are copies or nearly empty."
     if not hardly:
         text = f"{copies:,} of {pages} at {place} are copies or nearly empty"
         return f"A trap ({group['trap']}): {text}; {rest:,} {'is' if rest == 1 else 'are'} not."

@@ -83,6 +83,7 @@ def templates_of(package: str, *functions: Callable[..., object]) -> "Environmen
         link,
         passages,
         percent,
+        pluralize,
         setting_of,
     )
     named = {
@@ -255,6 +256,9 @@ def headline(report: Mapping[str, Any]) -> str:
             "them."
         )
     share = f" ({percent(totals['share'])})" if copies else ""
+    if replaced := totals["replaced"]:
+        better = "a better copy" if replaced == 1 else "better copies"
+        share += f", {replaced:,} of them delivered as {better}"
     known = ""
     if revisits := counts["revisit"]:
         delivered = revisits - totals["unwanted"]
@@ -299,13 +303,13 @@ def change_by(what_if: Mapping[str, Any]) -> str:
 
     A looser one would also search further than the crawl did, so its number is a minimum.
     """
+    if what_if["kept"] == 0:
+        return "no change"
     if what_if["kept"] is not None:
-        return f"at most {what_if['kept']:,} fewer duplicates"
-    return (
-        "more duplicates"
-        if not what_if["dropped"]
-        else f"at least {what_if['dropped']:,} more duplicates"
-    )
+        return f"at most {pluralize(what_if['kept'], 'fewer duplicate')}"
+    if not what_if["dropped"]:
+        return "more duplicates"
+    return f"at least {pluralize(what_if['dropped'], 'more duplicate')}"
 
 
 def index_health(index: Mapping[str, Any]) -> str:

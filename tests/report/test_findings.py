@@ -46,7 +46,7 @@ def test_a_blog_whose_copies_rules_explain_is_no_trap(report_of: ReportOf) -> No
 
 def test_a_trap_beside_a_blog_is_named(report_of: ReportOf) -> None:
     made = report_of(*in_turns(*map(views, POSTS)), *calendar(120))
-    assert findings(made, "A trap (calendar): 120 of 120 pages at blog.example/months/{date}/")
+    assert findings(made, "A trap (calendar): all 120 pages at blog.example/months/{date}/")
     assert len(findings(made, "A trap")) == 1
 
 
