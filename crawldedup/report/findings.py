@@ -178,7 +178,7 @@ def _has_copies_of(cluster: Mapping[str, Any], group: Mapping[str, Any]) -> bool
 
 
 def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
-    traps = [group for group in report["stale"] if group["trap"]]
+    traps = _different_traps([group for group in report["stale"] if group["trap"]])
     if _is_one_page(report):
         traps = [group for group in traps if not _has_copies_of(report["clusters"][0], group)]
     for group in traps[:_MOST_NAMED]:
@@ -193,6 +193,30 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
         besides = f", not counting {hardly:,} that hardly differ from others" if hardly else ""
         share = f"{100 * new / pages:.1f}% of the pages were" if new else "none of the pages was"
         yield Finding("warn", f"At the end of the crawl, {share} new{besides}.", "time")
+
+
+def _different_traps(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the traps, but only one of a pattern and a parameter that all of its pages have.
+
+    That is the one that names a cause, or else the first one.
+    """
+    traps: list[Mapping[str, Any]] = []
+    for group in sorted(groups, key=lambda group: group["trap"] not in _TRAPS_WITH_CAUSE):
+        if not any(_are_same_pages(group, trap) for trap in traps):
+            traps.append(group)
+    return [group for group in groups if group in traps]
+
+
+def _are_same_pages(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two groups of a site have the same pages, as far as their numbers show.
+
+    A pattern may have a few more pages than the parameter in its URLs: those without a query.
+    """
+    is_parameter, is_other = (group["name"].startswith("?") for group in (one, other))
+    if one["site"] != other["site"] or is_parameter == is_other:
+        return False
+    few = 0.02 * one["checked"]
+    return all(abs(one[name] - other[name]) <= few for name in ("checked", "duplicates"))
 
 
 def _text_of_trap(group: Mapping[str, Any]) -> str:

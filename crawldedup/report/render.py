@@ -216,9 +216,16 @@ def date(seconds: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share such as "12%" or "0.4%", or "–" for None."""
+    """Return a share such as "12%" or "0.4%", or "–" for None.
+
+    Only the shares 0 and 1 are shown as 0% and 100%.
+    """
     if share is None:
         return "–"
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    if 0.9995 < share < 1:
+        return ">99.9%"
     return f"{100 * share:.1f}%" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f}%"
 
 

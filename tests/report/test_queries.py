@@ -14,7 +14,7 @@ from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.journal import find_journals
 from crawldedup.options import Options
 from crawldedup.report.queries import Database, Report, limit_at, make_report
-from crawldedup.report.render import headline, page_of
+from crawldedup.report.render import headline, page_of, percent
 from crawldedup.search.decision import accept_threshold
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import (
@@ -113,6 +113,17 @@ def test_the_headline_counts_redelivered_pages_and_skipped_downloads(
         "3 downloads of copies were skipped: 2 by the rule rule 0, 1 by the rule rule 1."
     )
     assert "Downloads that were skipped" in page_of(made)
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        *((0, "0%"), (0.0002, "<0.1%"), (0.004, "0.4%"), (0.12, "12%")),
+        *((0.994, "99.4%"), (0.9998, ">99.9%"), (1, "100%"), (None, "–")),
+    ],
+)
+def test_only_all_pages_are_shown_as_all_of_them(share: float | None, shown: str) -> None:
+    assert percent(share) == shown
 
 
 def test_duplicates_that_were_delivered_as_better_copies_are_counted(report_of: ReportOf) -> None:

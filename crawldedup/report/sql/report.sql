@@ -125,6 +125,9 @@ FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL AN
 ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
 GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
 
+-- name: rules_in_use
+SELECT DISTINCT rule FROM lines WHERE skipped IS NOT NULL AND rule IS NOT NULL AND NOT is_over_budget(rule) LIMIT 1000;
+
 -- name: over_budget
 -- Whether these pages are copies is not known.
 SELECT substr(rule, 11) AS pattern, count(DISTINCT page) AS downloads
