@@ -255,9 +255,11 @@ CREATE TABLE parameters AS WITH pairs AS (
         unnest(parameters_of(url)) AS pair
     FROM places WHERE contains(url, '?')
 ), named AS (
-    SELECT site, outcome, rejected_by, bytes, is_explained, left(split_part(pair, '=', 1), 60) AS name,
-        split_part(pair, '=', 2) AS value
-    FROM pairs
+    -- A query like that of a frameset, ?java/util/List.html, is the address of another page.
+    SELECT site, outcome, rejected_by, bytes, is_explained,
+        if(is_path, '{path}', left(split_part(pair, '=', 1), 60)) AS name,
+        if(is_path, pair, split_part(pair, '=', 2)) AS value
+    FROM (SELECT *, NOT contains(pair, '=') AND regexp_matches(pair, '/|\.x?html?$') AS is_path FROM pairs)
 ), biggest AS (
     SELECT site, name, unnest(counted(outcome, rejected_by)), coalesce(sum(bytes), 0) AS bytes, NULL AS recent,
         0 AS since_new, 0 AS originals, count(*) FILTER (is_explained) AS explained,
@@ -289,7 +291,9 @@ SELECT * FROM parameters ORDER BY responses DESC, site, name;
 -- Places without new pages, traps first.
 SELECT * FROM (
     SELECT * FROM patterns WHERE since_new >= 50
-    UNION ALL BY NAME SELECT * REPLACE (concat('?', if(name = '', '(no name)', name), '=') AS name)
+    UNION ALL BY NAME SELECT * REPLACE (
+        CASE name WHEN '' THEN '?(no name)=' WHEN '{path}' THEN '?{path}' ELSE concat('?', name, '=') END AS name
+    )
     FROM parameters WHERE trap <> ''
 ) ORDER BY trap = '', since_new DESC, responses DESC, site, name LIMIT 200;
 
@@ -324,7 +328,8 @@ WITH rejected AS (
         AND NOT is_apart(outcome, coalesce(rejected_by, ''))
 )
 SELECT site, name, count(*) AS pages, count(*) FILTER (by_query) AS by_query, max(similarity) AS highest,
-    mode(cause) AS cause, arg_max(example, by_query::INTEGER + similarity) AS example
+    arg_max(cause, by_query::INTEGER + similarity) AS cause,
+    arg_max(example, by_query::INTEGER + similarity) AS example
 FROM rejected GROUP BY site, name ORDER BY max(by_query) DESC, pages DESC, site, name LIMIT 200;
 
 -- name: apart_kinds
