@@ -19,7 +19,8 @@ import msgspec
 
 from crawldedup.advice.evidence import MOST_PAGES, Page, pages_of, saved_by
 from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import VIEW_PARAMETERS, Address, Rule, RuleBook
+from crawldedup.advice.rules import Address, Rule, RuleBook
+from crawldedup.advice.views import VIEW_PARAMETERS
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.index.queries import expected_recall
@@ -173,12 +174,17 @@ class Database(AbstractContextManager["Database"]):
         book = RuleBook(rules)
 
         def have_one_target(url: str, original: str) -> bool:
-            """Return whether the rules rewrite both addresses to the same one."""
-            addresses = Address.of(url), Address.of(original)
-            if addresses[0] is None or addresses[1] is None:
+            """Return whether the rules rewrite both addresses to the same one.
+
+            A rule for single pages explains all copies at these, as it was mined from nothing else.
+            """
+            copy, kept = Address.of(url), Address.of(original)
+            if copy is None or kept is None:
                 return False
-            targets = [book.rewritten(address)[0].key() for address in addresses if address]
-            return targets[0] == targets[1]
+            target, used = book.rewritten(copy)
+            return bool(
+                target.key() == book.rewritten(kept)[0].key() or any(rule.targets for rule in used)
+            )
 
         with self._errors():
             self._connection.create_function("have_one_target", have_one_target)

@@ -109,15 +109,18 @@ def test_patterns_of_copies_without_a_rule_are_named(run: Run) -> None:
 
 
 def test_a_pattern_without_a_rule_of_which_nothing_was_kept_is_named(run: Run) -> None:
-    # The frames of a reference, each with the address of another page as its query.
-    frames = [
-        {"url": f"https://e.com/doc/index.html?x/{n}.html", "outcome": "exact", "original": "/"}
-        for n in range(30)
+    # They lead to other pages than their own, so no rule can be made of them.
+    prints = [
+        {
+            "url": f"https://e.com/news/{n}/print",
+            "outcome": "near",
+            "original": f"https://e.com/{n}",
+        }
+        for n in range(25)
     ]
-    pages = [{"url": "https://e.com/doc/", "outcome": "new"}]
-    pages += [{**frame, "original": "https://e.com/doc/"} for frame in frames]
-    Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages])))
-    assert "e.com/doc/index.html (30 pages): none of them was kept" in run("advise .").err
+    pages = [{"url": line["original"], "outcome": "new"} for line in prints]
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages, *prints])))
+    assert "e.com/news/{n}/print (25 pages): none of them was kept" in run("advise .").err
 
 
 def test_patterns_that_a_rule_explains_are_not_named(run: Run) -> None:
