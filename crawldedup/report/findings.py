@@ -183,6 +183,10 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
         traps = [group for group in traps if not _has_copies_of(report["clusters"][0], group)]
     for group in traps[:_MOST_NAMED]:
         yield Finding("warn", _text_of_trap(group), "stale")
+    if more := traps[_MOST_NAMED:]:
+        pages = pluralize(sum(group["checked"] for group in more), "page")
+        text = f"{pluralize(len(more), 'more trap')} with {pages}: the report as a page lists them."
+        yield Finding("warn", text, "stale")
     moments = report["timeline"]["moments"]
     last = moments[-_LAST_STEPS:]
     pages = sum(moment["checked"] for moment in last)

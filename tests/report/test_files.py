@@ -130,6 +130,26 @@ def test_the_terminal_tells_pages_from_dead_links(report_of: ReportOf) -> None:
     sites = text.partition("\nSites\n")[2].splitlines()
     assert sites[0].split()[-1] == "unchecked"
     assert sites[1].split() == ["example.com", "32", "2", "0%", "100%", "30"]
+    # The paths of one site need the room.
+    patterns = text.partition("\nPatterns of paths at example.com\n")[2].splitlines()
+    assert patterns[1].split() == ["/old/{n}", "30", "0", "–", "–", "30"]
+
+
+@pytest.mark.parametrize(
+    ("host", "title", "where"),
+    [
+        ("a.example", "Query parameters at a.example", "?{path} "),
+        ("b.example", "Query parameters", "b.example ?{path} "),
+    ],
+)
+def test_the_site_is_shown_once_if_there_is_only_one(
+    report_of: ReportOf, host: str, title: str, where: str
+) -> None:
+    frame = page(f"https://{host}/doc?java/List.html")
+    text = printed(report_of(page("https://a.example/list?sort=up"), frame))
+    rows = text.partition(f"\n{title}\n")[2].partition("\n\n")[0].splitlines()
+    assert len(rows) == 3
+    assert any(row.startswith(where) for row in rows)
 
 
 def test_a_hostile_text_reaches_no_terminal(report_of: ReportOf) -> None:

@@ -96,6 +96,14 @@ def test_a_parameter_of_all_pages_of_a_trap_is_no_second_trap(
     assert [text[8 : text.index(")")] for text in findings(made, "A trap (")] == told
 
 
+def test_more_traps_than_are_told_are_counted(report_of: ReportOf) -> None:
+    groups = [[copy(f"{BLOG}{name}/{n}", f"{BLOG}{n % 9}") for n in range(60)] for name in "abcdef"]
+    made = report_of(*in_turns(*groups))
+    assert findings(made, "more traps") == [
+        "3 more traps with 180 pages: the report as a page lists them."
+    ]
+
+
 def missing(url: str, status: int = 404, **values: object) -> Line:
     return page(url, "skipped", reason=f"http_{status}", status=status, **values)
 
