@@ -152,6 +152,14 @@ def test_the_site_is_shown_once_if_there_is_only_one(
     assert any(row.startswith(where) for row in rows)
 
 
+@pytest.mark.parametrize("end", [[{"t": 2, "end": "finished"}], []])
+def test_a_report_without_findings_says_so(report_of: ReportOf, end: list[Line]) -> None:
+    made = report_of(page("https://example.com/"), *end)
+    for text in (printed(made), page_of(made)):
+        assert ("Nothing stands out" in text) == bool(end)
+        assert ("No end of the crawl" in text) != bool(end)
+
+
 def test_a_hostile_text_reaches_no_terminal(report_of: ReportOf) -> None:
     text = printed(report_of(*hostile_lines(), earlier=tuple(hostile_lines()[::2])))
     assert all(char.isprintable() or char == "\n" for char in text)
