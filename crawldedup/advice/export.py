@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from crawldedup.advice.evidence import UNTOLD, Page, walk
-from crawldedup.advice.rules import LEAST_CONFIDENCE, Address, Rule, name_of
+from crawldedup.advice.rules import FRAME, LEAST_CONFIDENCE, Address, Rule, name_of
 from crawldedup.text import pluralize
 
 # Characters with a special meaning in patterns of url-matcher are left out.
@@ -76,6 +76,9 @@ def _lossless(
             address and (address if address.path in left_alone else rewrite(address))
             for address in addresses
         ]
+        changed = sum(one != other for one, other in zip(addresses, tried, strict=True))
+        if left_alone and not changed:
+            return cost
         fetched, lost = walk(pages, (address and address.key() for address in tried))
         if not lost:
             return plain, tried, fetched
@@ -86,7 +89,6 @@ def _lossless(
             f"{page.address.url()}"
         )
         paths = {behind.address.path for _, behind in lost.values()}
-        changed = sum(one != other for one, other in zip(addresses, tried, strict=True))
         if left_alone or len(paths) > (1 - LEAST_CONFIDENCE) * changed:
             return cost
         # The few pages that are the only way to some content aren't affected.
@@ -106,6 +108,8 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
     if not all(map(_PLAIN.fullmatch, (rule.site, rule.find, *folders, *targets, *left_alone))):
         return None
     exclude = [f"{rule.site}{path}|" for path in sorted(left_alone)]
+    if rule.find == FRAME:
+        return None
     if rule.kind == "query" and (folders or targets):
         parts = rule.find.split("&")
         asked = "&".join(part if "=" in part else f"{part}=*" for part in parts)
@@ -166,6 +170,8 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
     if left_alone:
         begin += rf"(?!(?:{'|'.join(map(re.escape, sorted(left_alone)))})(?:[?#]|$))"
     match rule.kind:
+        case "query" if rule.find == FRAME:
+            pattern = rf"{begin}[^?#]*\?(?:[^=&#]*/[^=&#]*|[^=&#]+\.x?html?)(?:#|$)"
         case "query":
             pattern = begin + "".join(map(_asked, rule.find.split("&")))
         case "prefix":

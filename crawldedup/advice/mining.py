@@ -17,21 +17,25 @@ from typing import Final
 
 from crawldedup.advice.evidence import Page, walk
 from crawldedup.advice.rules import (
+    FRAME,
     LEAST_CONFIDENCE,
-    VIEWS,
     Address,
     Rule,
     RuleBook,
     are_views,
+    is_frame,
     is_token,
     name_of,
 )
+from crawldedup.advice.views import VIEWS
 from crawldedup.scope import site_of
 
 LEAST_SUPPORT: Final = 5  # how many different pieces of content have to support a rule
 LEAST_COPIES: Final = 2  # how many pages in a folder have to support a rule there
 # How many pages have to support a rule that applies to a single page, such as /?wc-api=.
 LEAST_COPIES_OF_PAGE: Final = 20
+# How many pages of a frameset have to be copies. Their queries are addresses of all kinds.
+LEAST_OF_FRAMESET: Final = 10
 # The number of candidates that are examined per site: those that most copies support.
 MOST_OF_A_SITE: Final = 64
 MOST_FOLDERS: Final = 1_000  # in which a rule applies: those with the most copies
@@ -116,6 +120,8 @@ def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
 
 
 def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
+    if all(is_frame(each.parameters) or not each.parameters for each in (one, other)):
+        yield "query", one.origin, FRAME, ""
     differing = {*one.parameters} ^ {*other.parameters}
     names = sorted({*map(name_of, differing)})
     if 0 < len(names) <= _MOST_PARAMETERS:
@@ -242,10 +248,16 @@ class _Site:
             if site_of(origin) == self._name:
                 most_common = counted.most_common(MOST_OF_A_SITE)
                 found += [Rule(*change) for change, count in most_common if count >= LEAST_SUPPORT]
-        # Queries come first, as in a RuleBook: those with the fewest parameters, and names before
-        # names with values.
+        # Queries come first, as in a RuleBook: framesets, because one rule is enough for all of
+        # their pages, then those with the fewest parameters, and names before names with values.
         return sorted(
-            found, key=lambda rule: (rule.kind != "query", rule.find.count("&"), "=" in rule.find)
+            found,
+            key=lambda rule: (
+                rule.kind != "query",
+                rule.find != FRAME,
+                rule.find.count("&"),
+                "=" in rule.find,
+            ),
         )
 
     def _accepts(self, candidate: Rule) -> bool:
@@ -324,6 +336,9 @@ class _Site:
             ):
                 # A place with its own content isn't a mirror of another one.
                 group.contrary = group.contrary or f"{page.address.url()} is a separate page"
+        for group in of_targets.values() if rule.find == FRAME else ():
+            # A few queries of a page may be views, like ?view/print, and others contents.
+            group.copies *= group.copies >= LEAST_OF_FRAMESET
         return groups
 
     def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
@@ -366,13 +381,14 @@ class _Site:
         """Return a rule for pages where parameters make no difference, whatever they do elsewhere.
 
         Each of these pages was also fetched without the parameters, and everything that was fetched
-        with them is a copy of it. The result is None if there is no such page.
+        with them is a copy of it. The page of a frameset doesn't need to be fetched, because every
+        link to it may have a query. The result is None if there is no such page.
         """
         if rule.kind != "query":
             return None
         held = []
         for group in dict.fromkeys(groups.values()):
-            is_met = self._keys[group.kept] == group.target.key()
+            is_met = rule.find == FRAME or self._keys[group.kept] == group.target.key()
             is_wrong = bool(group.contrary) or (*rule.id, group.folder) in self._wrong
             if is_met and not is_wrong and group.copies >= LEAST_COPIES_OF_PAGE:
                 held.append(group)

@@ -16,14 +16,13 @@ import hashlib
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import compress
 from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Final, Generic, NamedTuple, Self, TypeVar
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -37,24 +36,12 @@ from crawldedup.urls import TOKEN
 LONGEST_URL: Final = 2048
 MOST_PARAMETERS: Final = 32  # of a URL to which rules apply
 
-VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
-"""Words, separated by bars, that name views of a page in its URL."""
-_VIEW_OF_PATH: Final = re.compile(
-    rf"/(?:{VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE
-)
-VIEW_PARAMETERS: Final = (
-    r"(?i:s|sid|phpsessid|jsessionid|session|sessionid|session_id|cfid|cftoken|utm_\w*|gclid|fbclid|msclkid|"
-    r"print\w*|amp|output|format|ref|referrer|source|sort|order|highlight)"
-)
-"""A pattern of parameters that name a session, a campaign or a view, for Python and for DuckDB."""
-_VARIANT: Final = re.compile(rf"(?:^|[&;]){VIEW_PARAMETERS}(?:[=&;]|$)")
-# For these, the query names the content: index.php?id=7, /?p=7.
-_SCRIPT: Final = re.compile(r"^/?$|\.(?:php\d?|phtml|aspx?|jspx?|cgi|pl|do|cfm)$", re.IGNORECASE)
-_VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE)
-
 # This is several times as fast as urllib's parser, which also reads forms that no page has.
 _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 _NUMBER: Final = re.compile(r"\d+")
+FRAME: Final = "{path}"
+"""What a rule for queries finds if each query is the address of a page, as in a frameset."""
+_ADDRESS_IN_QUERY: Final = re.compile(r"[^=]*/[^=]*|[^=]+\.x?html?", re.IGNORECASE)
 _TOKEN: Final = re.compile(TOKEN, re.I)
 
 # In each folder, this share of the pages that a rule predicts to be copies must be copies.
@@ -139,34 +126,14 @@ def name_of(parameter: str) -> str:
     return parameter.partition("=")[0]
 
 
+def is_frame(parameters: Sequence[str]) -> bool:
+    """Return whether a query is nothing but the address of a page: ?java/util/List.html."""
+    return len(parameters) == 1 and _ADDRESS_IN_QUERY.fullmatch(parameters[0]) is not None
+
+
 def is_token(text: str) -> bool:
     """Return whether a text looks like a session ID."""
     return _TOKEN.fullmatch(text) is not None
-
-
-def names_a_view(url: str) -> bool:
-    """Return whether a URL names a session, a campaign, or a print, AMP or mobile view.
-
-    The result is also True for anything that isn't a URL.
-    """
-    try:
-        _, host, path, query, _ = urlsplit(url)
-    except ValueError:
-        return True
-    is_in_path = _VIEW_OF_PATH.search(unquote(path))
-    return bool(_VARIANT.search(query) or _VIEW_OF_HOST.match(host) or is_in_path)
-
-
-def may_name_more(url: str) -> bool:
-    """Return whether it is unclear if a URL's query is part of the page's address.
-
-    For a script, it is clear, because the query names the content.
-    """
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return bool(parts.query) and not _SCRIPT.search(parts.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +141,10 @@ class Rule:
     """A part of a site's URLs that doesn't change the content, and its replacement.
 
     `site` is scheme and host. The meaning of `find` depends on the kind: parameter names separated
-    by "&", all of which must be there, or a name with its value ("query"); the beginning ("prefix")
-    or end ("suffix") of a path; or scheme and host ("host"). `replace` replaces it. The rule
-    applies to pages in `folders`, where it was observed, except for those whose rewritten URL is
-    one of `exceptions`. With `targets`, it only applies to pages whose rewritten URL is one of
+    by "&", all of which must be there, a name with its value, or `FRAME` ("query"); the beginning
+    ("prefix") or end ("suffix") of a path; or scheme and host ("host"). `replace` replaces it. The
+    rule applies to pages in `folders`, where it was observed, except for those whose rewritten URL
+    is one of `exceptions`. With `targets`, it only applies to pages whose rewritten URL is one of
     these, because it is only known for them that the parameters make no difference.
 
     `support` is the number of pieces of content, and `copies` the number of pages that support it.
@@ -250,6 +217,8 @@ class Rule:
         if origin != self.site:
             return address
         match self.kind:
+            case "query" if self.find == FRAME:
+                parameters = () if is_frame(parameters) else parameters
             case "query":
                 wanted = self.find.split("&") if parameters else []
                 gone = [each for each in parameters if each in wanted or name_of(each) in wanted]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from crawldedup.advice.rules import may_name_more, names_a_view
+from crawldedup.advice.views import may_name_more, names_a_view
 from crawldedup.page import WORST_RANK, Page
 from crawldedup.patterns import Pattern, matches
 from crawldedup.reading.reader import ReadPage

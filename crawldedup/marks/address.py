@@ -27,10 +27,12 @@ _SESSION: Final = re.compile(
 )
 _SERVER_SESSION: Final = re.compile(r"phpsessid|jsessionid|aspsessionid\w*", re.IGNORECASE)
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
-# The parameters that a link to a comment form or a cart adds to the address of its page.
-_ACTION: Final = re.compile(
-    r"replytocom|add-to-cart|add_to_wishlist|remove_item|share|like_comment", re.IGNORECASE
+ACTION_PARAMETERS: Final = (
+    r"(?i:replytocom|add-to-cart|add_to_wishlist|remove_item|share|like_comment)"
 )
+"""A pattern of the parameters that a link to a comment form or a cart adds to the address of its
+page, for Python and for DuckDB."""
+_ACTION: Final = re.compile(ACTION_PARAMETERS)
 # Printing a page is a yes or no question, so other values name prints.
 _PRINT: Final = re.compile(r"printable|printer|print|print_?view|amp|pfstyle", re.IGNORECASE)
 _YES: Final = re.compile(

@@ -21,11 +21,12 @@ def _set(words: str) -> frozenset[str]:
 
 # Names
 
+_WITHOUT_SPACES: Final = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = re.compile(
     # In scripts without spaces between words, a word is a letter with its marks. In others, it is a
-    # run of letters.
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
-    r"[\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u17b6-\u17d3]*|[^\W_]+"
+    # run of letters, which such a letter ends: Linux下 has two words, with or without a space.
+    rf"[{_WITHOUT_SPACES}]"
+    rf"[\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u17b6-\u17d3]*|[^\W_{_WITHOUT_SPACES}]+"
 )
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
 SEPARATOR: Final = re.compile(r"\s+[-–—|·•»›:]+\s+|\s*[|｜»]\s*|\s*::\s*")

@@ -36,7 +36,7 @@ def advise(given: Namespace, output: Output) -> None:
         unreadable = database.load(journals)
         pages, withdrawn = database.evidence()
         rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
-        database.explain_by(rules, of_single_pages=True)
+        database.explain_by(rules)
         without_rule = database.rows(
             "copied_patterns", least=_LEAST_PAGES, share=_LEAST_COPIES, most=_MOST_PATTERNS
         )
@@ -66,7 +66,7 @@ def advise(given: Namespace, output: Output) -> None:
         output.error(f"the rule {name} is left out: {reason}")
     if exported.saved:
         output.error(
-            f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'page')}"
+            f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'download')}"
         )
     for pattern in without_rule:
         output.error(_without_rule_in_words(pattern))
@@ -74,15 +74,17 @@ def advise(given: Namespace, output: Output) -> None:
 
 def _without_rule_in_words(pattern: Row) -> str:
     place, pages = f"{pattern['site']}{pattern['name']}", pluralize(pattern["pages"], "page")
-    was = "was" if pattern["kept"] == 1 else "were"
-    return f"no rule for {place} ({pages}): {pattern['kept']:,} of them {was} kept"
+    kept = f"{pattern['kept']:,} of them {'was' if pattern['kept'] == 1 else 'were'} kept"
+    if not pattern["kept"]:
+        kept = "none of them was kept"
+    return f"no rule for {place} ({pages}): {kept}"
 
 
 def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:
     for rule in rules:
-        downloads = pluralize(rule.copies, "download")
+        copies = f"{rule.copies:,} {'copy' if rule.copies == 1 else 'copies'}"
         support = f"{pluralize(rule.support, 'piece')} of content"
-        evidence = f"{downloads}, {support}, confidence {rule.confidence:.3f}"
+        evidence = f"{copies}, {support}, confidence {rule.confidence:.3f}"
         folders = ", ".join(sorted(rule.folders)[:3]) + (", ..." if len(rule.folders) > 3 else "")
         yield f"{printable(rule.name)} in {printable(folders)} ({evidence})"
         for example, _ in rule.examples[:1]:

@@ -178,11 +178,15 @@ def _has_copies_of(cluster: Mapping[str, Any], group: Mapping[str, Any]) -> bool
 
 
 def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
-    traps = [group for group in report["stale"] if group["trap"]]
+    traps = _different_traps([group for group in report["stale"] if group["trap"]])
     if _is_one_page(report):
         traps = [group for group in traps if not _has_copies_of(report["clusters"][0], group)]
     for group in traps[:_MOST_NAMED]:
         yield Finding("warn", _text_of_trap(group), "stale")
+    if more := traps[_MOST_NAMED:]:
+        pages = pluralize(sum(group["checked"] for group in more), "page")
+        text = f"{pluralize(len(more), 'more trap')} with {pages}: the report as a page lists them."
+        yield Finding("warn", text, "stale")
     moments = report["timeline"]["moments"]
     last = moments[-_LAST_STEPS:]
     pages = sum(moment["checked"] for moment in last)
@@ -191,11 +195,32 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
     own = new + sum(moment["counts"]["revisit"] for moment in last)
     if len(moments) > 2 * _LAST_STEPS and own < 0.1 * pages:
         besides = f", not counting {hardly:,} that hardly differ from others" if hardly else ""
-        yield Finding(
-            "warn",
-            f"At the end of the crawl, {100 * new / pages:.1f}% of the pages were new{besides}.",
-            "time",
-        )
+        share = f"{100 * new / pages:.1f}% of the pages were" if new else "none of the pages was"
+        yield Finding("warn", f"At the end of the crawl, {share} new{besides}.", "time")
+
+
+def _different_traps(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the traps, but only one of a pattern and a parameter that all of its pages have.
+
+    That is the one that names a cause, or else the first one.
+    """
+    traps: list[Mapping[str, Any]] = []
+    for group in sorted(groups, key=lambda group: group["trap"] not in _TRAPS_WITH_CAUSE):
+        if not any(_are_same_pages(group, trap) for trap in traps):
+            traps.append(group)
+    return [group for group in groups if group in traps]
+
+
+def _are_same_pages(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two groups of a site have the same pages, as far as their numbers show.
+
+    A pattern may have a few more pages than the parameter in its URLs: those without a query.
+    """
+    is_parameter, is_other = (group["name"].startswith("?") for group in (one, other))
+    if one["site"] != other["site"] or is_parameter == is_other:
+        return False
+    few = 0.02 * one["checked"]
+    return all(abs(one[name] - other[name]) <= few for name in ("checked", "duplicates"))
 
 
 def _text_of_trap(group: Mapping[str, Any]) -> str:
@@ -208,6 +233,8 @@ def _text_of_trap(group: Mapping[str, Any]) -> str:
     copies = group["duplicates"] + group["counts"]["thin"]
     place, pages = f"{group['site']}{group['name']}", pluralize(group["checked"], "page")
     rest = group["checked"] - copies - hardly
+    if not hardly and not rest:
+        return f"A trap ({group['trap']}): all {pages} at {place} are copies or nearly empty."
     if not hardly:
         text = f"{copies:,} of {pages} at {place} are copies or nearly empty"
         return f"A trap ({group['trap']}): {text}; {rest:,} {'is' if rest == 1 else 'are'} not."

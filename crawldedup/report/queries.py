@@ -8,6 +8,7 @@ small. The docs say which figures are estimates.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,11 +19,13 @@ import msgspec
 
 from crawldedup.advice.evidence import MOST_PAGES, Page, pages_of, saved_by
 from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import VIEW_PARAMETERS, Address, Rule, RuleBook
+from crawldedup.advice.rules import Address, Rule, RuleBook
+from crawldedup.advice.views import VIEW_PARAMETERS
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.index.queries import expected_recall
 from crawldedup.journal import Journal
+from crawldedup.marks.address import ACTION_PARAMETERS
 from crawldedup.report.apart import SAME_TEXT, ignorable_in, in_words, named_in_words
 from crawldedup.report.findings import findings_of
 from crawldedup.scope import site_of
@@ -61,6 +64,7 @@ _ADVISED: Final = ("kind", "site", "what", "support", "copies", "confidence", "e
 # words.
 _COPIES_OF_DOUBTFUL: Final = 10
 _WORDS_OF_DOUBTFUL: Final = 100
+_VIEWS: Final = f"^({VIEW_PARAMETERS}|{ACTION_PARAMETERS})(=|$)"
 _MOST_STEPS: Final = 60
 # Enough for a million pages. Journals of several processes may contain rings.
 _MOST_STEPS_OF_CHAINS: Final = 20
@@ -165,25 +169,30 @@ class Database(AbstractContextManager["Database"]):
         with self._errors():
             self._connection.execute(copy, {"path": path, **values})
 
-    def explain_by(self, rules: Sequence[Rule], *, of_single_pages: bool = False) -> None:
-        """Mark the copies that these rules explain. Raises ReportError.
-
-        Rules for single pages explain nothing by default, because many URLs of one page may still
-        be a trap.
-        """
-        book = RuleBook([rule for rule in rules if of_single_pages or not rule.targets])
+    def explain_by(self, rules: Sequence[Rule]) -> None:
+        """Mark the copies that these rules explain. Raises ReportError."""
+        book = RuleBook(rules)
 
         def have_one_target(url: str, original: str) -> bool:
-            """Return whether the rules rewrite both addresses to the same one."""
-            addresses = Address.of(url), Address.of(original)
-            if addresses[0] is None or addresses[1] is None:
+            """Return whether the rules rewrite both addresses to the same one.
+
+            A rule for single pages explains all copies at these, as it was mined from nothing else.
+            """
+            copy, kept = Address.of(url), Address.of(original)
+            if copy is None or kept is None:
                 return False
-            targets = [book.rewritten(address)[0].key() for address in addresses if address]
-            return targets[0] == targets[1]
+            target, used = book.rewritten(copy)
+            return bool(
+                target.key() == book.rewritten(kept)[0].key() or any(rule.targets for rule in used)
+            )
 
         with self._errors():
             self._connection.create_function("have_one_target", have_one_target)
         self.rows("make_explained", has_rules=bool(rules))
+
+    def rules_in_use(self) -> set[str]:
+        """Return the names of the rules that have skipped requests of the crawl."""
+        return {name for row in self.rows("rules_in_use") for name in row["rule"].split("; ")}
 
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
         """Return at most `most` pages in the order of their verdicts, and all withdrawn rules."""
@@ -253,8 +262,11 @@ def make_report(
     _join_firsts(database)
     # A scan follows no links, so it has no downloads to save.
     pages, withdrawn = ([], []) if crawl["is_scan"] else database.evidence(most=100_000)
-    rules = mine(pages, withdrawn)
-    database.explain_by(rules)
+    rules, in_use = mine(pages, withdrawn), database.rules_in_use()
+    # Many URLs of one page may still be a trap, unless a rule is already in use for them.
+    database.explain_by([rule for rule in rules if not rule.targets or rule.name in in_use])
+    # A crawl with rules still fetches some of the copies, to check the rules.
+    advised = [rule for rule in rules if not _parts_of(rule) <= in_use]
     database.rows("make_places")
     doubtful = database.rows("doubtful", copies=_COPIES_OF_DOUBTFUL, words=_WORDS_OF_DOUBTFUL)
     apart = [in_words(row) for row in database.rows("apart", same_text=SAME_TEXT)]
@@ -264,7 +276,7 @@ def make_report(
         "totals": database.row("totals"),
         "timeline": _timeline(database, crawl["seconds"]),
         "similarity": _similarity(database, crawl["settings"]),
-        "variants": database.rows("variants", views=f"^{VIEW_PARAMETERS}(=|$)"),
+        "variants": database.rows("variants", views=_VIEWS),
         **{name: database.rows(name) for name in _ROWS},
         "doubtful": doubtful,
         "ended": _ended(database),
@@ -278,12 +290,19 @@ def make_report(
             row["name"]: row["text"] or _whole(row["number"]) for row in database.rows("stats")
         },
         "comparison": _comparison(database, journals, against) if against else None,
-        "advice": [{name: getattr(rule, name) for name in _ADVISED} for rule in rules],
-        "advice_saves": saved_by(rules, pages) if rules else 0,
+        "advice": [{name: getattr(rule, name) for name in _ADVISED} for rule in advised],
+        "advice_saves": saved_by(advised, pages) if advised else 0,
         "withdrawn": [row["rule"] for row in database.rows("withdrawn")],
         "volatile": [row["line"] for row in database.rows("volatile")],
     }
     return report | {"findings": [finding._asdict() for finding in findings_of(report)]}
+
+
+def _parts_of(rule: Rule) -> set[str]:
+    """Return the names of rules that do together what this rule does: one for each parameter."""
+    if rule.kind != "query" or rule.targets:
+        return {rule.name}
+    return {replace(rule, find=name).name for name in rule.find.split("&")}
 
 
 def _ended(database: Database) -> list[Row]:

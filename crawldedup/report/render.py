@@ -83,6 +83,7 @@ def templates_of(package: str, *functions: Callable[..., object]) -> "Environmen
         link,
         passages,
         percent,
+        pluralize,
         setting_of,
     )
     named = {
@@ -215,9 +216,16 @@ def date(seconds: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share such as "12%" or "0.4%", or "–" for None."""
+    """Return a share such as "12%" or "0.4%", or "–" for None.
+
+    Only the shares 0 and 1 are shown as 0% and 100%.
+    """
     if share is None:
         return "–"
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    if 0.9995 < share < 1:
+        return ">99.9%"
     return f"{100 * share:.1f}%" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f}%"
 
 
@@ -255,6 +263,9 @@ def headline(report: Mapping[str, Any]) -> str:
             "them."
         )
     share = f" ({percent(totals['share'])})" if copies else ""
+    if replaced := totals["replaced"]:
+        better = "a better copy" if replaced == 1 else "better copies"
+        share += f", {replaced:,} of them delivered as {better}"
     known = ""
     if revisits := counts["revisit"]:
         delivered = revisits - totals["unwanted"]
@@ -299,13 +310,13 @@ def change_by(what_if: Mapping[str, Any]) -> str:
 
     A looser one would also search further than the crawl did, so its number is a minimum.
     """
+    if what_if["kept"] == 0:
+        return "no change"
     if what_if["kept"] is not None:
-        return f"at most {what_if['kept']:,} fewer duplicates"
-    return (
-        "more duplicates"
-        if not what_if["dropped"]
-        else f"at least {what_if['dropped']:,} more duplicates"
-    )
+        return f"at most {pluralize(what_if['kept'], 'fewer duplicate')}"
+    if not what_if["dropped"]:
+        return "more duplicates"
+    return f"at least {pluralize(what_if['dropped'], 'more duplicate')}"
 
 
 def index_health(index: Mapping[str, Any]) -> str:

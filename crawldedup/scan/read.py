@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.advice.rules import names_a_view
+from crawldedup.advice.views import names_a_view
 from crawldedup.commands.command import Output
 from crawldedup.commands.items import Item, OnError, Unread, complaints
 from crawldedup.errors import (

@@ -10,7 +10,7 @@ import pytest
 
 from crawldedup.advice.evidence import saved_by
 from crawldedup.advice.mining import LEAST_COPIES_OF_PAGE, mine
-from crawldedup.advice.rules import Address, Rule
+from crawldedup.advice.rules import FRAME, Address, Rule
 from tests.advice.known_site import BUILT_WITH, WWW, Seen, copied, known_site, pages_of, verdicts
 
 Found = dict[tuple[str, ...], tuple[str, ...]]
@@ -220,6 +220,44 @@ def test_parameters_of_one_page_are_a_rule_for_this_page_alone() -> None:
 )
 def test_parameters_of_one_page_are_no_rule_if_they_lead_to_a_content(more: list[Seen]) -> None:
     assert mined(*copied(f"{WWW}/", *(signed_in(n) for n in range(40))), *more) == {}
+
+
+def frames(version: int) -> list[Seen]:
+    """The pages of a frameset, whose queries are addresses. They are copies of the folder's page."""
+    folder = f"{WWW}/doc/{version}/"
+    urls = [f"{folder}index.html?java/Class{n}.html" for n in range(LEAST_COPIES_OF_PAGE + 1)]
+    return [Seen(folder, "new"), *(Seen(url, "exact", folder) for url in urls)]
+
+
+@pytest.mark.parametrize(
+    ("versions", "targets"),
+    [(2, {f"{WWW}/doc/{n}/index.html" for n in range(2)}), (5, set())],
+)
+def test_queries_that_are_addresses_are_one_page(versions: int, targets: set[str]) -> None:
+    pages = pages_of([seen for n in range(versions) for seen in frames(n)])
+    (rule,) = (rule for rule in mine(pages) if rule.kind == "query")
+    assert (rule.find, rule.targets) == (FRAME, targets)
+    # One of them is fetched, because nothing was fetched at the address without a query.
+    assert saved_by([rule], pages) == versions * LEAST_COPIES_OF_PAGE
+    frame, other = (Address.of(f"{WWW}/doc/0/index.html?{query}") for query in ("a/b", "q=a/b"))
+    assert frame is not None
+    assert other is not None
+    assert rule.rewritten(frame) == Address.of(f"{WWW}/doc/0/index.html")
+    assert rule.rewritten(other) is None
+
+
+def test_contents_at_addresses_in_queries_are_no_frames() -> None:
+    assert mined(*frames(0), Seen(f"{WWW}/doc/0/index.html?java/Other.html", "new")) == {}
+
+
+def test_a_view_that_is_named_by_a_path_is_no_frameset() -> None:
+    pages = [
+        seen
+        for n in range(9)
+        for seen in copied(f"{WWW}/news/{n}", f"{WWW}/news/{n}?view/print", f"{WWW}/news/{n}?sid=a")
+    ]
+    assert ("query", WWW, "view/print", "") in (rules := mined(*pages))
+    assert ("query", WWW, FRAME, "") not in rules
 
 
 def test_no_rule_is_mined_from_pages_replaced_by_a_wall() -> None:

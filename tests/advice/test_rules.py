@@ -17,7 +17,7 @@ from scrapy.linkextractors import LinkExtractor
 
 from crawldedup.advice.export import export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import Address, Predictor, Rule, RuleBook, Step, read_rules
+from crawldedup.advice.rules import FRAME, Address, Predictor, Rule, RuleBook, Step, read_rules
 from crawldedup.errors import ConfigurationError
 from tests.advice.known_site import Seen, known_site, pages_of, verdicts
 
@@ -46,6 +46,11 @@ CASES = [
     (rule("suffix", "-print.html", ".html", "/n/0/"), "/n/26/a-print.html", "/n/26/a.html"),
     (rule("query", "api", targets=frozenset({f"{E}/"})), "/?api=1", "/"),
     (rule("query", "api", targets=frozenset({f"{E}/"})), "/a?api=1", None),
+    (rule("query", FRAME, "", "/d/"), "/d/index.html?java/util/List.html#top", "/d/index.html"),
+    (rule("query", FRAME, "", "/d/"), "/d/index.html?deprecated.html", "/d/index.html"),
+    (rule("query", FRAME, "", "/d/"), "/d/index.html?is=a/b.html", None),
+    (rule("query", FRAME, "", "/d/"), "/d/index.html?a/b&c=1", None),
+    (rule("query", FRAME, "", "/d/"), "/d/index.html?print", None),
     (rule("query", ";jsessionid"), f"/a;jsessionid={TOKEN}?x=1", "/a?x=1"),
     (rule("host", E, "https://www.e.com"), "/a?b=1", None),
 ]

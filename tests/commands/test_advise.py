@@ -60,7 +60,7 @@ def test_what_cannot_be_read_is_said(run: Run) -> None:
 def test_other_formats_say_what_they_leave_out(run: Run) -> None:
     journal(Path())
     said = run("advise --format duplicate-url-discarder .")
-    assert (len(json.loads(said.out)), "saved 144 of 444 pages" in said.err) == (4, True)
+    assert (len(json.loads(said.out)), "saved 144 of 444 downloads" in said.err) == (4, True)
     assert isinstance(json.loads(run("advise --format deny .").out), list)
 
 
@@ -106,6 +106,21 @@ def test_patterns_of_copies_without_a_rule_are_named(run: Run) -> None:
         0,
         ["crawldedup: no rule for e.com/news/{n}/print (25 pages): 4 of them were kept"],
     )
+
+
+def test_a_pattern_without_a_rule_of_which_nothing_was_kept_is_named(run: Run) -> None:
+    # They lead to other pages than their own, so no rule can be made of them.
+    prints = [
+        {
+            "url": f"https://e.com/news/{n}/print",
+            "outcome": "near",
+            "original": f"https://e.com/{n}",
+        }
+        for n in range(25)
+    ]
+    pages = [{"url": line["original"], "outcome": "new"} for line in prints]
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages, *prints])))
+    assert "e.com/news/{n}/print (25 pages): none of them was kept" in run("advise .").err
 
 
 def test_patterns_that_a_rule_explains_are_not_named(run: Run) -> None:

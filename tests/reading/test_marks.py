@@ -91,6 +91,15 @@ def test_counters_labels_and_case_are_no_part_of_a_name(
     assert dict(marks.names)[name] & HEADLINE
 
 
+@pytest.mark.parametrize("heading", ["Linux下的Python入门", "Linux 下的 Python 入门"])
+def test_letters_without_spaces_end_a_word_of_others(heading: str) -> None:
+    """Some templates add spaces between the scripts, but only to the heading or to the title."""
+    marks = marks_of(document(f"<h1>{heading}</h1>", title="Linux下的 Python入门 | News"))
+    name = "linux 下 的 python 入 门"
+    assert marks.name == name
+    assert dict(marks.names)[name] & HEADLINE
+
+
 def test_several_first_headings_name_nothing_and_the_social_title_does() -> None:
     head = '<meta property="og:title" content="(2) Seals of the bank">'
     html = document("<h1>Menu</h1><h1>Footer</h1>", head, title="")

@@ -61,7 +61,7 @@ def test_without_a_terminal_nothing_is_cut(
     printed = run(capsys, str(tmp_path))[1]
     # The last column of a table that starts with numbers.
     row = next(line for line in printed.splitlines() if line.endswith(urls[0]))
-    assert len(row) > len(urls[0]) + 20
+    assert len(row) > len(urls[0]) + 15
     monkeypatch.setenv("COLUMNS", "80")  # Whoever asks for a width gets it.
     assert urls[0] not in run(capsys, str(tmp_path))[1].split("Just below the limit")[1]
 

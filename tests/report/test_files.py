@@ -123,6 +123,43 @@ def test_the_terminal_shows_what_matters(report_of: ReportOf) -> None:
         assert wanted in text
 
 
+def test_the_terminal_tells_pages_from_dead_links(report_of: ReportOf) -> None:
+    site = "https://example.com/"
+    dead = [page(f"{site}old/{n}", "skipped", reason="http_404", status=404) for n in range(30)]
+    text = printed(report_of(page(site), page(f"{site}new"), *dead))
+    sites = text.partition("\nSites\n")[2].splitlines()
+    assert sites[0].split()[-1] == "unchecked"
+    assert sites[1].split() == ["example.com", "32", "2", "0%", "100%", "30"]
+    # The paths of one site need the room.
+    patterns = text.partition("\nPatterns of paths at example.com\n")[2].splitlines()
+    assert patterns[1].split() == ["/old/{n}", "30", "0", "–", "–", "30"]
+
+
+@pytest.mark.parametrize(
+    ("host", "title", "where"),
+    [
+        ("a.example", "Query parameters at a.example", "?{path} "),
+        ("b.example", "Query parameters", "b.example ?{path} "),
+    ],
+)
+def test_the_site_is_shown_once_if_there_is_only_one(
+    report_of: ReportOf, host: str, title: str, where: str
+) -> None:
+    frame = page(f"https://{host}/doc?java/List.html")
+    text = printed(report_of(page("https://a.example/list?sort=up"), frame))
+    rows = text.partition(f"\n{title}\n")[2].partition("\n\n")[0].splitlines()
+    assert len(rows) == 3
+    assert any(row.startswith(where) for row in rows)
+
+
+@pytest.mark.parametrize("end", [[{"t": 2, "end": "finished"}], []])
+def test_a_report_without_findings_says_so(report_of: ReportOf, end: list[Line]) -> None:
+    made = report_of(page("https://example.com/"), *end)
+    for text in (printed(made), page_of(made)):
+        assert ("Nothing stands out" in text) == bool(end)
+        assert ("No end of the crawl" in text) != bool(end)
+
+
 def test_a_hostile_text_reaches_no_terminal(report_of: ReportOf) -> None:
     text = printed(report_of(*hostile_lines(), earlier=tuple(hostile_lines()[::2])))
     assert all(char.isprintable() or char == "\n" for char in text)
@@ -133,7 +170,7 @@ def test_a_hostile_text_reaches_no_terminal(report_of: ReportOf) -> None:
 def test_a_url_that_does_not_fit_is_left_out_in_its_middle(report_of: ReportOf) -> None:
     url = f"https://news.example/{'long/' * 12}story?session=0123456789"
     text = printed(report_of(*(copy(f"{url}&n={n}", url) for n in range(3))), 60).partition(
-        "Largest of 1 clusters"
+        "1 cluster\n"
     )[2]
     row = next(line.rstrip() for line in text.splitlines() if "100%" in line)
     assert re.fullmatch("(?=.{,60}$).*https://news.example/long/.*….*0123456789", row)

@@ -46,7 +46,7 @@ def test_a_blog_whose_copies_rules_explain_is_no_trap(report_of: ReportOf) -> No
 
 def test_a_trap_beside_a_blog_is_named(report_of: ReportOf) -> None:
     made = report_of(*in_turns(*map(views, POSTS)), *calendar(120))
-    assert findings(made, "A trap (calendar): 120 of 120 pages at blog.example/months/{date}/")
+    assert findings(made, "A trap (calendar): all 120 pages at blog.example/months/{date}/")
     assert len(findings(made, "A trap")) == 1
 
 
@@ -60,6 +60,48 @@ def test_many_addresses_of_one_page_are_a_trap_although_a_rule_is_for_them(
     ]
     (trap,) = findings(made, "A trap (many URLs, few texts): 60 of 61 pages at blog.example/")
     assert trap.endswith("; 1 is not.")
+
+
+def test_rules_in_use_are_not_advised_again_and_explain_the_copies_that_check_them(
+    report_of: ReportOf,
+) -> None:
+    checks = [copy(f"{BLOG}?api=auth&back=%2F{number}", BLOG) for number in range(60)]
+    # A rule that was mined from few checks may have the parameters of two rules.
+    checks += [copy(f"{post}?old=1&sid={number}", post) for post in POSTS for number in range(3)]
+    rules = ["?api&back of https://blog.example/", "?old; https://blog.example: ?sid"]
+    skipped = [
+        {"t": 1, "skipped": f"{BLOG}{name}", "rule": f"https://blog.example: {rule}"}
+        for name, rule in zip("ab", rules, strict=True)
+    ]
+    made = report_of(*in_turns([page(BLOG), *map(page, POSTS), *checks, *skipped]))
+    assert made["advice"] == []
+    assert findings(made, "would have saved") == findings(made, "A trap") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "others", "told"),
+    [
+        pytest.param("back=/{0}", 0, ["many URLs, few texts"], id="one trap"),
+        pytest.param("month=2026-{0}", 0, ["calendar"], id="the one with a cause"),
+        pytest.param("back=/{0}", 60, ["many URLs, few texts"] * 3, id="three traps"),
+    ],
+)
+def test_a_parameter_of_all_pages_of_a_trap_is_no_second_trap(
+    report_of: ReportOf, query: str, others: int, told: list[str]
+) -> None:
+    login = f"{BLOG}login"
+    asked = [copy(f"{login}?{query.format(number)}", login) for number in range(60)]
+    asked += [copy(f"{BLOG}help?{query.format(n)}", POSTS[0]) for n in range(others)]
+    made = report_of(*in_turns([page(login), *map(page, POSTS), *asked]))
+    assert [text[8 : text.index(")")] for text in findings(made, "A trap (")] == told
+
+
+def test_more_traps_than_are_told_are_counted(report_of: ReportOf) -> None:
+    groups = [[copy(f"{BLOG}{name}/{n}", f"{BLOG}{n % 9}") for n in range(60)] for name in "abcdef"]
+    made = report_of(*in_turns(*groups))
+    assert findings(made, "more traps") == [
+        "3 more traps with 180 pages: the report as a page lists them."
+    ]
 
 
 def missing(url: str, status: int = 404, **values: object) -> Line:

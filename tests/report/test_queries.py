@@ -14,7 +14,7 @@ from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.journal import find_journals
 from crawldedup.options import Options
 from crawldedup.report.queries import Database, Report, limit_at, make_report
-from crawldedup.report.render import headline, page_of
+from crawldedup.report.render import headline, page_of, percent
 from crawldedup.search.decision import accept_threshold
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import (
@@ -113,6 +113,24 @@ def test_the_headline_counts_redelivered_pages_and_skipped_downloads(
         "3 downloads of copies were skipped: 2 by the rule rule 0, 1 by the rule rule 1."
     )
     assert "Downloads that were skipped" in page_of(made)
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        *((0, "0%"), (0.0002, "<0.1%"), (0.004, "0.4%"), (0.12, "12%")),
+        *((0.994, "99.4%"), (0.9998, ">99.9%"), (1, "100%"), (None, "–")),
+    ],
+)
+def test_only_all_pages_are_shown_as_all_of_them(share: float | None, shown: str) -> None:
+    assert percent(share) == shown
+
+
+def test_duplicates_that_were_delivered_as_better_copies_are_counted(report_of: ReportOf) -> None:
+    better = [copy(f"{E_COM}b{n}", f"{E_COM}a{n}", replaces=True) for n in range(2)]
+    dropped = copy(f"{E_COM}c", f"{E_COM}a0")
+    made = report_of(page(f"{E_COM}a0"), page(f"{E_COM}a1"), *better, dropped)
+    assert "3 duplicates (60%), 2 of them delivered as better copies." in headline(made)
 
 
 def test_the_state_of_the_index_is_described(report_of: ReportOf) -> None:
@@ -257,7 +275,7 @@ def test_a_trap_in_a_path_and_in_a_parameter_is_named(report_of: ReportOf, trap:
     ]
     made = report_of(*copies)
     assert [group["trap"] for group in made["stale"] if group["site"] == "example.com"] == [trap]
-    assert findings(made, f"A trap ({trap}): 120 of 120 pages at example.com")
+    assert findings(made, f"A trap ({trap}): all 120 pages at example.com")
     parameters = [group for group in made["parameters"] if group["site"] == "e.org"]
     assert [group["trap"] for group in parameters] == [trap]
 
@@ -457,7 +475,9 @@ def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alon
     assert all(text in page_of(made) for text in ("Just below the limit", "<del>users</del>"))
 
 
-@pytest.mark.parametrize(("name", "told"), [("img", True), ("sort", False), ("sid", False)])
+@pytest.mark.parametrize(
+    ("name", "told"), [("img", True), ("sort", False), ("sid", False), ("replytocom", False)]
+)
 def test_values_of_a_parameter_with_the_same_text_may_be_pictures(
     report_of: ReportOf, name: str, told: bool
 ) -> None:
@@ -477,6 +497,30 @@ def test_values_of_a_parameter_with_the_same_text_may_be_pictures(
     assert not told or found[0].startswith(
         "Parameter img at shop.example: 3 values, same text. If these show"
     )
+
+
+def test_queries_that_are_addresses_are_one_parameter(report_of: ReportOf) -> None:
+    frames = [f"/doc/index.html?java/util/Class{n}.html" for n in range(60)]
+    others = ["/doc/tree?print", "/doc/tree?a=b/c.html"]
+    made = report_of(
+        *(page(f"{SHOP}/doc/{name}") for name in ("", *map(str, range(20)))),
+        *(copy(SHOP + path, f"{SHOP}/doc/") for path in (*frames, *others)),
+    )
+    rows = [(row["name"], row["responses"], row["values"]) for row in made["parameters"]]
+    assert rows == [("{path}", 60, pytest.approx(60, abs=6)), ("a", 1, 1), ("print", 1, 1)]
+    traps = [row["name"] for row in made["stale"] if row["trap"]]
+    assert sorted(traps) == ["/doc/index.html", "?{path}"]
+    assert len(findings(made, "A trap")) == 1
+
+
+def test_values_of_a_parameter_that_a_rule_explains_are_no_pictures(report_of: ReportOf) -> None:
+    paths = [f"/p/{item}" for item in range(6)]
+    made = report_of(
+        *(page(SHOP + path) for path in paths),
+        *(copy(f"{SHOP}{path}?stars={n}", SHOP + path) for path in paths for n in range(1, 6)),
+    )
+    assert [rule["what"] for rule in made["advice"]] == ["?stars"]
+    assert (made["variants"], findings(made, "same text")) == ([], [])
 
 
 # Two crawls

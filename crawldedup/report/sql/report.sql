@@ -125,6 +125,9 @@ FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL AN
 ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
 GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
 
+-- name: rules_in_use
+SELECT DISTINCT rule FROM lines WHERE skipped IS NOT NULL AND rule IS NOT NULL AND NOT is_over_budget(rule) LIMIT 1000;
+
 -- name: over_budget
 -- Whether these pages are copies is not known.
 SELECT substr(rule, 11) AS pattern, count(DISTINCT page) AS downloads
@@ -252,9 +255,11 @@ CREATE TABLE parameters AS WITH pairs AS (
         unnest(parameters_of(url)) AS pair
     FROM places WHERE contains(url, '?')
 ), named AS (
-    SELECT site, outcome, rejected_by, bytes, is_explained, left(split_part(pair, '=', 1), 60) AS name,
-        split_part(pair, '=', 2) AS value
-    FROM pairs
+    -- A query like that of a frameset, ?java/util/List.html, is the address of another page.
+    SELECT site, outcome, rejected_by, bytes, is_explained,
+        if(is_path, '{path}', left(split_part(pair, '=', 1), 60)) AS name,
+        if(is_path, pair, split_part(pair, '=', 2)) AS value
+    FROM (SELECT *, NOT contains(pair, '=') AND regexp_matches(pair, '/|\.x?html?$') AS is_path FROM pairs)
 ), biggest AS (
     SELECT site, name, unnest(counted(outcome, rejected_by)), coalesce(sum(bytes), 0) AS bytes, NULL AS recent,
         0 AS since_new, 0 AS originals, count(*) FILTER (is_explained) AS explained,
@@ -286,7 +291,9 @@ SELECT * FROM parameters ORDER BY responses DESC, site, name;
 -- Places without new pages, traps first.
 SELECT * FROM (
     SELECT * FROM patterns WHERE since_new >= 50
-    UNION ALL BY NAME SELECT * REPLACE (concat('?', if(name = '', '(no name)', name), '=') AS name)
+    UNION ALL BY NAME SELECT * REPLACE (
+        CASE name WHEN '' THEN '?(no name)=' WHEN '{path}' THEN '?{path}' ELSE concat('?', name, '=') END AS name
+    )
     FROM parameters WHERE trap <> ''
 ) ORDER BY trap = '', since_new DESC, responses DESC, site, name LIMIT 200;
 
@@ -321,7 +328,8 @@ WITH rejected AS (
         AND NOT is_apart(outcome, coalesce(rejected_by, ''))
 )
 SELECT site, name, count(*) AS pages, count(*) FILTER (by_query) AS by_query, max(similarity) AS highest,
-    mode(cause) AS cause, arg_max(example, by_query::INTEGER + similarity) AS example
+    arg_max(cause, by_query::INTEGER + similarity) AS cause,
+    arg_max(example, by_query::INTEGER + similarity) AS example
 FROM rejected GROUP BY site, name ORDER BY max(by_query) DESC, pages DESC, site, name LIMIT 200;
 
 -- name: apart_kinds
@@ -352,11 +360,12 @@ SELECT biggest.*, judged FROM biggest JOIN (
 ) USING (site, name) ORDER BY pages DESC, site, name, kind;
 
 -- name: variants
--- Parameters with the same text for several values, because they may show different pictures. Those that name a view or
--- a campaign don't, and may be in only one of the two URLs.
+-- Parameters with the same text for several values, because they may show different pictures. Those that name a view,
+-- a campaign or an action don't, and may be in only one of the two URLs. Neither do those that URL rules explain.
 WITH copies AS (
     SELECT site, original, parameters_of(url) AS own, parameters_of(original) AS others
     FROM places WHERE outcome = 'exact' AND split_part(url, '?', 1) = split_part(original, '?', 1)
+        AND number NOT IN (FROM explained)
 ), changes AS (
     SELECT site, original, list_filter(
         list_filter(own, lambda each: NOT list_contains(others, each))
