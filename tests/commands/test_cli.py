@@ -354,6 +354,10 @@ def test_standard_input_is_a_feed_if_it_begins_with_an_object(
     [
         (b"\xef\xbb\xbfurl,text\n/a,one\n/b,two\n", ["/a", "/b"], ""),
         (b'text,"url"\r\n"one, two",/a\r\n', ["/a"], ""),
+        (b"url;text\n/a;one, two\n/b;two\n", ["/a", "/b"], ""),
+        (b"url\ttext\n/a\tone; two\n", ["/a"], ""),
+        (b"link;body\n/a;one\n", [], 'the field "url" contains no text; name another'),
+        (b"Seals rest here; and fish; too.\nSo they say; and swim; and eat.", ["stdin:"], ""),
         (b"link,body\n/a,one\n", [], 'the field "url" contains no text; name another'),
         (b"Seals rest here, and fish, too.\nSo they say, and swim, and eat.", ["stdin:"], ""),
         (gzip.compress(b"<p>one"), [], "compressed by gzip: name the file instead, or"),

@@ -116,6 +116,16 @@ BROKEN = "1: this cannot be read, nor what follows: "
             ["item 1: ", "item 3: no text in the field"],
         ),
         ("a.csv", "text,url\nno url,\na,a\ntoo short\nc,c\n", 2, ["item 1: ", "item 3: "]),
+        # Spreadsheets separate cells by semicolons where numbers have decimal commas.
+        ("a.csv", 'url;text\na;"one; two, 3,5"\nb;two\n', 2, []),
+        ("a.csv", "url\ttext\na\tone, two; three\nb\ttwo\n", 2, []),
+        (
+            "a.csv",
+            'url;text\na;"one\nb;two\nc;"three"\nd;four\n',
+            1,
+            ["item 1: a quote is not closed"],
+        ),
+        ("a.csv", 'url,"a;b",text\na,;;,one\n', 1, []),
         ("a.csv", f"url,html,text\na,<p>a,\nb,,{'b' * 200_000}\n", 2, []),
         # A quote that is not closed must not swallow the items behind it.
         (
