@@ -98,7 +98,9 @@ _SCANNED: Final[Arguments] = {
         choices=("best", "first"),
         default="best",
     ),
-    "--most": argument("number of clusters to show (default: 20)", "N", type=int, default=20),
+    "--most": argument(
+        "number of clusters to show (default: 20; all of them with --json)", "N", type=int
+    ),
 }
 _FILTERED: Final[Arguments] = {
     "inputs": argument(
@@ -148,6 +150,11 @@ _RESTORED: Final[Arguments] = {
         choices=("exact_duplicate", "near_duplicate", "unchanged", "partial"),
     ),
     "--cluster": argument("only items that were dropped for the page at this URL", "URL"),
+    "--since": argument(
+        "only items that were dropped at this time or later: a time in UTC, such as "
+        "2026-11-28T09:00, or an age, such as 12h or 1d",
+        "TIME",
+    ),
     "--again": argument(
         "only items that aren't copies at this similarity when compared again with --kept, with "
         "the options below",
