@@ -347,8 +347,9 @@ def parser() -> _Parser:
                 command.defaults,
                 is_inherited=option in command.inherited,
             )
-        subparser.add_argument("--json", action="store_true", help="print JSON instead of text")
-        subparser.set_defaults(command=name)
+        subparser.set_defaults(command=name, json=False)
+        if command.shows_results:
+            subparser.add_argument("--json", action="store_true", help="print JSON instead of text")
     return root
 
 

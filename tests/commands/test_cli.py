@@ -462,6 +462,8 @@ NO_INDEX = (
         ("chek a.html", "did you mean 'check'? (see crawldedup --help)"),
         ("check", "the following arguments are required: PAGE (see crawldedup check --help)"),
         ("check a.html --simlarity 0.8", "did you mean '--similarity'?"),
+        # Its log consists of JSON lines anyway.
+        ("serve --json", "unrecognized arguments: --json"),
     ],
 )
 def test_mistakes_are_answered_with_one_line_and_change_nothing(
