@@ -278,6 +278,16 @@ _COMMANDS: Final[dict[str, Command]] = {
 }
 
 
+EXAMPLES: Final = """\
+examples:
+  crawldedup demo                            crawl a site full of near duplicates
+  crawldedup scan crawl.jl folder/           find the near duplicates in files
+  crawldedup filter crawl.jl -o clean.jl     write a feed without the copies
+  crawldedup compare a.html b.html           explain whether two pages are copies
+  crawldedup serve --store sqlite:///a.db    check pages over HTTP
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit status as `run_command` does."""
     # The program that started this one may have closed the standard streams.
@@ -331,6 +341,8 @@ def parser() -> _Parser:
     root = _Parser(
         prog="crawldedup",
         description="Recognizes near-duplicate pages, during a crawl or anywhere else.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"crawldedup {__version__}")
     subparsers = root.add_subparsers(metavar="COMMAND", required=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup import __version__
+from crawldedup.cli import EXAMPLES, parser
 from crawldedup.commands.command import safe_cell
 from crawldedup.deduplicator import Deduplicator
 from tests.commands.conftest import Run
@@ -477,6 +478,14 @@ def test_mistakes_are_answered_with_one_line_and_change_nothing(
         said.err
     )
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_the_examples_of_the_help_are_allowed() -> None:
+    examples = [line.strip() for line in EXAMPLES.splitlines()[1:]]
+    for example in examples:
+        program, *arguments = re.split(r"  +", example)[0].split()
+        assert (program, parser().parse_args(arguments).command) == ("crawldedup", arguments[0])
+    assert parser().format_help().endswith(EXAMPLES)
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
