@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, dropwhile
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self
 
@@ -29,6 +29,8 @@ _MOST_GROWTH: Final = 1000
 _MOST_DIGITS: Final = 4000
 # A spreadsheet writes semicolons where a comma is the decimal separator.
 _SEPARATORS: Final = (",", ";", "\t")
+_MOST_NAMED: Final = 10
+_LONGEST_NAME: Final = 40
 _MARKS: Final = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
     "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
@@ -400,13 +402,15 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
         if fields.needs_url:
             return ConfigurationError(
                 f'{place}: the field "{fields.url}" contains no text; name another with '
-                "--url-field, or use `crawldedup filter`, which numbers items without a URL"
+                "--url-field, or use `crawldedup filter`, which numbers items without a URL. "
+                f"{_fields_in_words(item)}"
             )
         url = place
     try:
         content = _content_of(item, fields)
         if len(content) != 1:
-            return ConfigurationError(f"{place}: {_problem_of_content(content, fields)}")
+            problem = _problem_of_content(content, fields)
+            return ConfigurationError(f"{place}: {problem}. {_fields_in_words(item)}")
         if "text" in content:
             content["title"] = _title_of(item, fields)
     except NotUtf8Error as error:
@@ -454,6 +458,14 @@ def _content_of(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
         # A row of a table has every column, so the column without a value is empty.
         content = {kind: text for kind, text in content.items() if text}
     return content
+
+
+def _fields_in_words(item: Mapping[str, Any]) -> str:
+    """Return a sentence that names the fields of an item, which may be those of another format."""
+    # The cells of a row beyond its columns have no name.
+    names = [name[:_LONGEST_NAME] for name in islice(item, _MOST_NAMED) if isinstance(name, str)]
+    more = ", and more" if len(item) > _MOST_NAMED else ""
+    return f"The fields are: {', '.join(names)}{more}" if names else "The item has no fields"
 
 
 def _problem_of_content(content: Mapping[str, Any], fields: Fields) -> str:

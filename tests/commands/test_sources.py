@@ -113,7 +113,7 @@ BROKEN = "1: this cannot be read, nor what follows: "
             "a.json",
             f'[7, {LINE}, {{"url": "b"}}, {LINE}]',
             2,
-            ["item 1: ", "item 3: no text in the field"],
+            ["item 1: ", "item 3: no text in the field.*The fields are: url$"],
         ),
         ("a.csv", "text,url\nno url,\na,a\ntoo short\nc,c\n", 2, ["item 1: ", "item 3: "]),
         # Spreadsheets separate cells by semicolons where numbers have decimal commas.
@@ -126,6 +126,12 @@ BROKEN = "1: this cannot be read, nor what follows: "
             ["item 1: a quote is not closed"],
         ),
         ("a.csv", 'url,"a;b",text\na,;;,one\n', 1, []),
+        (
+            "a.csv",
+            f"{','.join('abcdefghijkl')}\n1\n",
+            0,
+            ["contains no text; name.*The fields are: a, b, c, d, e, f, g, h, i, j, and more"],
+        ),
         ("a.csv", f"url,html,text\na,<p>a,\nb,,{'b' * 200_000}\n", 2, []),
         # A quote that is not closed must not swallow the items behind it.
         (
