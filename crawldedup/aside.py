@@ -82,6 +82,7 @@ class Aside:
     cluster: str | None  #: The URL of the page, or the item, that it is a copy of.
     similarity: float | None  #: How similar the two are.
     encoding: str | None = None  #: The encoding of the crawl's feeds, or None for ASCII.
+    time: float | None = None  #: When it was set aside, in seconds since 1970 (UTC).
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Aside":
@@ -97,6 +98,7 @@ class Aside:
             cluster=record.get("cluster"),
             similarity=verdict.get("similarity"),
             encoding=record.get("encoding"),
+            time=record.get("time"),
         )
 
     def line(self) -> bytes:

@@ -98,7 +98,9 @@ _SCANNED: Final[Arguments] = {
         choices=("best", "first"),
         default="best",
     ),
-    "--most": argument("number of clusters to show (default: 20)", "N", type=int, default=20),
+    "--most": argument(
+        "number of clusters to show (default: 20; all of them with --json)", "N", type=int
+    ),
 }
 _FILTERED: Final[Arguments] = {
     "inputs": argument(
@@ -149,6 +151,11 @@ _RESTORED: Final[Arguments] = {
         choices=("exact_duplicate", "near_duplicate", "unchanged", "partial"),
     ),
     "--cluster": argument("only items that were dropped for the page at this URL", "URL"),
+    "--since": argument(
+        "only items that were dropped at this time or later: a time in UTC, such as "
+        "2026-11-28T09:00, or an age, such as 12h or 1d",
+        "TIME",
+    ),
     "--again": argument(
         "only items that aren't copies at this similarity when compared again with --kept, with "
         "the options below",
@@ -272,6 +279,16 @@ _COMMANDS: Final[dict[str, Command]] = {
 }
 
 
+EXAMPLES: Final = """\
+examples:
+  crawldedup demo                            crawl a site full of near duplicates
+  crawldedup scan crawl.jl folder/           find the near duplicates in files
+  crawldedup filter crawl.jl -o clean.jl     write a feed without the copies
+  crawldedup compare a.html b.html           explain whether two pages are copies
+  crawldedup serve --store sqlite:///a.db    check pages over HTTP
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit status as `run_command` does."""
     # The program that started this one may have closed the standard streams.
@@ -325,6 +342,8 @@ def parser() -> _Parser:
     root = _Parser(
         prog="crawldedup",
         description="Recognizes near-duplicate pages, during a crawl or anywhere else.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"crawldedup {__version__}")
     subparsers = root.add_subparsers(metavar="COMMAND", required=True)
@@ -341,8 +360,9 @@ def parser() -> _Parser:
                 command.defaults,
                 is_inherited=option in command.inherited,
             )
-        subparser.add_argument("--json", action="store_true", help="print JSON instead of text")
-        subparser.set_defaults(command=name)
+        subparser.set_defaults(command=name, json=False)
+        if command.shows_results:
+            subparser.add_argument("--json", action="store_true", help="print JSON instead of text")
     return root
 
 

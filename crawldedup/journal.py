@@ -229,20 +229,24 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
     return sorted(chosen.values(), key=lambda journal: (journal.started, journal.path))
 
 
-def find_before(source: str | Path, later: list[Journal], moment: float) -> list[Journal]:
+def find_before(
+    sources: Iterable[str | Path], later: list[Journal], moment: float
+) -> list[Journal]:
     """Return the journals of the last crawl of a spider that started by a moment.
 
     Args:
-        source: A folder.
+        sources: Folders, or files.
         later: The journals of a later crawl of the spider.
         moment: In seconds since 1970 (UTC).
 
     Raises ConfigurationError if there is none.
     """
     spider = later[0].spider
+    places = [Path(source) for source in sources]
+    found = _by_crawl(journal for place in places for journal in _journals_at(place))
     of_crawls = [
         crawl
-        for name, crawl in _by_crawl(_journals_at(Path(source))).items()
+        for name, crawl in found.items()
         if crawl[0].spider == spider and name != later[0].crawl
     ]
     for crawl in of_crawls:
@@ -251,7 +255,7 @@ def find_before(source: str | Path, later: list[Journal], moment: float) -> list
     raise ConfigurationError(
         f"there {'is' if len(of_crawls) == 1 else 'are'} "
         f"{pluralize(len(of_crawls), 'other crawl')} of the spider {printable(spider)!r} in "
-        f"{printable(str(source))}, and none that began by then"
+        f"{', '.join(printable(str(place)) for place in places)}, and none that began by then"
     )
 
 

@@ -23,10 +23,10 @@ Written = tuple[Any, Callable[[Address], Address | None]]
 
 The function returns None if the tool denies the address.
 """
-Writer = Callable[[Rule, Collection[str]], Written | None]
+Writer = Callable[[Rule, Collection[str]], Written | str]
 """Writes a rule that doesn't affect the pages at some paths.
 
-Returns None if the tool can't apply the rule.
+Returns the reason if the tool can't apply the rule.
 """
 
 
@@ -70,7 +70,10 @@ def _lossless(
     If the rule is left out, return the reason.
     """
     left_alone, cost = set[str](), ""
-    while (written := write(rule, left_alone)) is not None:
+    while True:
+        written = write(rule, left_alone)
+        if isinstance(written, str):
+            return cost or written
         plain, rewrite = written
         tried = [
             address and (address if address.path in left_alone else rewrite(address))
@@ -93,24 +96,22 @@ def _lossless(
             return cost
         # The few pages that are the only way to some content aren't affected.
         left_alone = paths
-    return "the tool can only remove parts of URLs"
 
 
-def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | None:
-    """Return a rule in the format of duplicate-url-discarder.
-
-    The result is None if the rule does more than remove something.
-    """
+def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | str:
+    """Return a rule in the format of duplicate-url-discarder, or the reason why there is none."""
     # Its patterns apply to everything below a folder, so they must not name folders with
     # different numbers, or the whole site.
     folders = sorted({re.sub(r"[^/]*0.*", "", folder) for folder in rule.folders} - {"/"})
     targets = _paths_of(rule)
     if not all(map(_PLAIN.fullmatch, (rule.site, rule.find, *folders, *targets, *left_alone))):
-        return None
+        return "its URLs have characters that mean something else in the patterns of the tool"
     exclude = [f"{rule.site}{path}|" for path in sorted(left_alone)]
     if rule.find == FRAME:
-        return None
-    if rule.kind == "query" and (folders or targets):
+        return "it is for queries of any name"
+    if rule.kind == "query":
+        if not folders and not targets:
+            return "the tool would apply it to everything below /, which is the whole site"
         parts = rule.find.split("&")
         asked = "&".join(part if "=" in part else f"{part}=*" for part in parts)
         places = [f"{path}|" for path in targets] or folders
@@ -127,7 +128,7 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
         )
         processor, arguments = "subpathRemoval", list[Any](removed)
     else:
-        return None
+        return "the tool can only remove parts of URLs"
     pattern = {"include": include, **({"exclude": exclude} if exclude else {})}
     plain = {"order": 100, "processor": processor, "urlPattern": pattern, "args": arguments}
     everywhere = replace(rule, folders=frozenset(), exceptions=frozenset(), targets=frozenset())

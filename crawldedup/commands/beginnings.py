@@ -2,9 +2,10 @@
 
 import csv
 import re
-from typing import Final
+from shutil import copyfileobj
+from typing import BinaryIO, Final
 
-from crawldedup.commands.feeds import BOM, Fields
+from crawldedup.commands.feeds import BOM, Fields, separator_of
 from crawldedup.commands.forms import ARRAY, CSV, LINES
 from crawldedup.commands.packing import BZIP2, GZIP, PACKED_SUFFIXES, XZ, ZSTANDARD, packing_of
 from crawldedup.errors import ConfigurationError
@@ -13,6 +14,7 @@ _ARRAY: Final = re.compile(rb"\[\s*\{")
 _UNPACKED_BY: Final = {GZIP: "gzip", BZIP2: "bzip2", XZ: "xz", ZSTANDARD: "zstd"}
 # These are read from files, in which the program can go back.
 _ONLY_FILES: Final = {b"WARC/": "a web archive", b"PAR1": "a Parquet table"}
+_HEAD_BYTES: Final = 1 << 13
 _COLUMN: Final = re.compile(r"\w[\w-]{0,63}")
 
 
@@ -46,19 +48,35 @@ def form_of_beginning(head: bytes, fields: Fields) -> str | None:
     return CSV if _is_table(beginning, fields) else None
 
 
+def spool_lines(stream: BinaryIO, target: BinaryIO, fields: Fields) -> None:
+    """Copy standard input, which must be JSON lines, to a file that can be read twice.
+
+    Raises:
+        ConfigurationError: It begins like another format.
+    """
+    copyfileobj(stream, target)
+    target.seek(0)
+    form = form_of_beginning(target.read(_HEAD_BYTES), fields)
+    if form in (ARRAY, CSV):
+        raise ConfigurationError(
+            f"standard input is {form}, but only JSON lines are filtered from there: name the file"
+        )
+
+
 def _is_table(beginning: bytes, fields: Fields) -> bool:
     lines = beginning.decode("utf-8", "replace").split("\n", 2)
-    names = _cells_of(lines[0])
+    separator = separator_of(lines[0])
+    names = _cells_of(lines[0], separator)
     if len(names) < 2:
         return False
     if fields.url in names and not names.isdisjoint(fields.content.values()):
         return True
     are_columns = all(_COLUMN.fullmatch(name) for name in names)
-    return are_columns and len(lines) > 1 and lines[1].count(",") >= len(names) - 1
+    return are_columns and len(lines) > 1 and lines[1].count(separator) >= len(names) - 1
 
 
-def _cells_of(line: str) -> set[str]:
+def _cells_of(line: str, separator: str) -> set[str]:
     try:
-        return {cell for row in csv.reader([line]) for cell in row}
+        return {cell for row in csv.reader([line], delimiter=separator) for cell in row}
     except csv.Error:
         return set()

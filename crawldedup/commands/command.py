@@ -106,7 +106,8 @@ class Command:
     The command is the function `run` of `module`, which is only imported to run it. It takes a
     Deduplicator, the given arguments, and the output. `index` has options of that Deduplicator that
     the command sets itself, such as `{"key": 0}`. If `index` is None, the command doesn't need a
-    Deduplicator, and takes only the other two.
+    Deduplicator, and takes only the other two. A command `shows_results` if it can print them as
+    JSON.
     """
 
     help: str
@@ -119,6 +120,7 @@ class Command:
     index: dict[str, Any] | None = field(default_factory=dict)
     kind: type[Options] = Options
     inherited: tuple[str, ...] = ()
+    shows_results: bool = True
 
 
 def flag_of(name: str) -> str:

@@ -7,8 +7,9 @@ import json
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from itertools import dropwhile
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self
 
@@ -27,6 +28,10 @@ _BYTES_A_ROW: Final = 100
 # Times the size of the file, because a few kilobytes of a table can expand to gigabytes.
 _MOST_GROWTH: Final = 1000
 _MOST_DIGITS: Final = 4000
+# A spreadsheet writes semicolons where a comma is the decimal separator.
+_SEPARATORS: Final = (",", ";", "\t")
+_MOST_NAMED: Final = 10
+_LONGEST_NAME: Final = 40
 _MARKS: Final = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
     "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
@@ -160,8 +165,20 @@ def _skip_rest_of_line(line: bytes, file: BinaryIO) -> None:
         line = file.readline(MOST_BYTES)
 
 
+def separator_of(header: str) -> str:
+    """Return what separates the cells of a table, given the line with the names of its columns.
+
+    It's a comma if the line has one outside of quotes.
+    """
+    for separator in _SEPARATORS:
+        with suppress(csv.Error):
+            if any(len(cells) > 1 for cells in csv.reader([header], delimiter=separator)):
+                return separator
+    return _SEPARATORS[0]
+
+
 def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
-    """Yield the rows of a CSV file that begins with a header.
+    """Yield the rows of a CSV file that begins with a header, whose separator is that of all rows.
 
     A row with a quote that is closed in the middle of a later row is an error, because it may have
     swallowed the rows in between.
@@ -187,14 +204,17 @@ def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
         if any(line.strip() for line in lines_of_row):
             raise csv.Error("the file ends within a quoted cell: a quote is not closed")
 
-    rows = csv.DictReader(decoded_lines())
-    # Asking for the names reads the header.
+    lines = decoded_lines()
+    first = next(lines, "")
+    separator = separator_of(first)
+    rows = csv.DictReader(chain([first], lines), delimiter=separator)
+    # Asking for the names reads the rest of the header.
     header = b"".join(lines_of_row) if rows.fieldnames else b""
     lines_of_row.clear()
     _check_columns(rows.fieldnames or (), fields)
     for value in rows:
         raw = b"".join(lines_of_row)
-        problem = _problem_of_quotes(lines_of_row) if _is_utf8(raw) else NotUtf8Error()
+        problem = _problem_of_quotes(lines_of_row, separator) if _is_utf8(raw) else NotUtf8Error()
         yield FeedRow(problem or value, raw, header)
         lines_of_row.clear()
 
@@ -215,7 +235,7 @@ def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
             )
 
 
-def _problem_of_quotes(lines: Iterable[bytes]) -> QuoteError | None:
+def _problem_of_quotes(lines: Iterable[bytes], separator: str) -> QuoteError | None:
     """Return the error for a row of several lines with quotes in unusual places.
 
     In a row of one line, a stray quote is a letter like any other.
@@ -224,7 +244,7 @@ def _problem_of_quotes(lines: Iterable[bytes]) -> QuoteError | None:
     if len(lines_of_row) == 1:
         return None
     try:
-        for _ in csv.reader(map(_lenient, lines_of_row), strict=True):
+        for _ in csv.reader(map(_lenient, lines_of_row), strict=True, delimiter=separator):
             pass
     except csv.Error:
         return QuoteError(
@@ -383,13 +403,15 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
         if fields.needs_url:
             return ConfigurationError(
                 f'{place}: the field "{fields.url}" contains no text; name another with '
-                "--url-field, or use `crawldedup filter`, which numbers items without a URL"
+                "--url-field, or use `crawldedup filter`, which numbers items without a URL. "
+                f"{_fields_in_words(item)}"
             )
         url = place
     try:
         content = _content_of(item, fields)
         if len(content) != 1:
-            return ConfigurationError(f"{place}: {_problem_of_content(content, fields)}")
+            problem = _problem_of_content(content, fields)
+            return ConfigurationError(f"{place}: {problem}. {_fields_in_words(item)}")
         if "text" in content:
             content["title"] = _title_of(item, fields)
     except NotUtf8Error as error:
@@ -437,6 +459,14 @@ def _content_of(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
         # A row of a table has every column, so the column without a value is empty.
         content = {kind: text for kind, text in content.items() if text}
     return content
+
+
+def _fields_in_words(item: Mapping[str, Any]) -> str:
+    """Return a sentence that names the fields of an item, which may be those of another format."""
+    # The cells of a row beyond its columns have no name.
+    names = [name[:_LONGEST_NAME] for name in islice(item, _MOST_NAMED) if isinstance(name, str)]
+    more = ", and more" if len(item) > _MOST_NAMED else ""
+    return f"The fields are: {', '.join(names)}{more}" if names else "The item has no fields"
 
 
 def _problem_of_content(content: Mapping[str, Any], fields: Fields) -> str:

@@ -18,6 +18,7 @@ from crawldedup.commands.command import (
     target_file,
 )
 from crawldedup.commands.feeds import Fields, page_of
+from crawldedup.commands.moments import moment_of
 from crawldedup.commands.sources import readable_sources
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import check_similarity, options_of
@@ -235,6 +236,7 @@ class _Wanted:
         self._evidence = given.evidence
         self._cluster = given.cluster
         self._similarity = given.similarity
+        self._since = None if given.since is None else moment_of("--since", given.since)
         self._site = site_of(f"//{given.site}") if given.site else None
         if given.site and not self._site:
             raise ConfigurationError(
@@ -264,7 +266,12 @@ class _Wanted:
             return False
         # Restoring one item too many is better than losing one.
         is_found = all(matches(each, aside.url, otherwise=True) for each in self._patterns)
-        return is_found and self._is_in_range(aside.similarity)
+        return is_found and self._is_in_range(aside.similarity) and self._is_recent(aside.time)
+
+    def _is_recent(self, moment: object) -> bool:
+        if self._since is None or not isinstance(moment, int | float):
+            return True
+        return moment >= self._since
 
     def _note_site(self, site: str | None) -> None:
         if site == self._site:

@@ -12,6 +12,7 @@ from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule
 from crawldedup.commands.command import Output, safe_message
 from crawldedup.journal import find_journals
+from crawldedup.report.command import DEFAULT_SOURCE
 from crawldedup.text import pluralize, printable
 
 Row = dict[str, Any]
@@ -24,14 +25,15 @@ _WRITERS: Final = {"duplicate-url-discarder": for_discarder, "deny": for_link_ex
 
 
 def advise(given: Namespace, output: Output) -> None:
-    """Show or write the URL rules that the journals support.
+    """Show or write the URL rules that the journals support. Without sources, they are those of the
+    project in the current directory.
 
     Raises ConfigurationError and OSError.
     """
     # Imported here so that no other command has to wait for DuckDB.
     from crawldedup.report.queries import Database
 
-    journals = find_journals(given.sources, given.crawl)
+    journals = find_journals(given.sources or [DEFAULT_SOURCE], given.crawl)
     with output.shares() as progress, Database(progress) as database:
         unreadable = database.load(journals)
         pages, withdrawn = database.evidence()
@@ -74,10 +76,13 @@ def advise(given: Namespace, output: Output) -> None:
 
 def _without_rule_in_words(pattern: Row) -> str:
     place, pages = f"{pattern['site']}{pattern['name']}", pluralize(pattern["pages"], "page")
-    kept = f"{pattern['kept']:,} of them {'was' if pattern['kept'] == 1 else 'were'} kept"
+    kept = f"{pattern['kept']:,} {'was' if pattern['kept'] == 1 else 'were'} kept"
     if not pattern["kept"]:
-        kept = "none of them was kept"
-    return f"no rule for {place} ({pages}): {kept}"
+        kept = "none was kept"
+    return (
+        f"no rule for {place}: of {pages}, {kept}, but no change to the URLs reliably leads to the "
+        "pages that the others repeat"
+    )
 
 
 def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:

@@ -1,10 +1,7 @@
 """The command `changes`: what changed on a site between two crawls."""
 
-import re
-import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,6 +16,7 @@ from crawldedup.commands.command import (
     check_target,
     target_file,
 )
+from crawldedup.commands.moments import moment_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import Journal, find_before, find_journals
 from crawldedup.report.command import DEFAULT_SOURCE
@@ -39,13 +37,17 @@ _SECTIONS: Final = (
     ("gone", "Pages that are gone", "The server answered 404 or 410."),
     ("unknown", "Pages that nothing is known about", "Nothing shows that they are gone."),
 )
-_AGE: Final = re.compile(r"(\d{1,6}) *([mhdw])")
-_SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST_DIFFERENCE: Final = 200
 _CRAWL: Final = "journal of a crawl, folder of journals (its last crawl), or name of a crawl"
 _ARGUMENTS: Final[Arguments] = {
-    "earlier": argument(_CRAWL, "EARLIER", nargs="?"),
-    "later": argument(f"{_CRAWL}; with --since, only name this one", "LATER", nargs="?"),
+    "earlier": argument(
+        f"{_CRAWL} (default: the last crawl before LATER by the same spider)", "EARLIER", nargs="?"
+    ),
+    "later": argument(
+        f"{_CRAWL} (default: the last crawl); with --since, this is the only one",
+        "LATER",
+        nargs="?",
+    ),
     "--since": argument(
         "compare LATER, by default the last crawl, with its spider's last crawl that began by "
         "TIME: a time in UTC, such as 2026-11-28 or 2026-11-28T09:00, or an age, such as 12h or 1d",
@@ -219,16 +221,20 @@ def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
     Raises ConfigurationError if one of them is not given or cannot be found.
     """
     if given.since is None:
-        if given.earlier is None or given.later is None:
-            raise ConfigurationError(
-                "name two crawls to compare, EARLIER and LATER; `crawldedup report --crawls` lists "
-                "crawls, and --since TIME finds the earlier one"
-            )
         source = given.source or DEFAULT_SOURCE
+        if given.earlier is None:
+            later = find_journals([source])
+            return find_before([source], later, later[0].started), later
+        if given.later is None:
+            raise ConfigurationError(
+                "name two crawls to compare, EARLIER and LATER, or none to compare the last crawl "
+                "with the one before; `crawldedup report --crawls` lists crawls, and --since TIME "
+                "finds the earlier one"
+            )
         return _journals_of(given.earlier, source), _journals_of(given.later, source)
     if given.later is not None:
         raise ConfigurationError("--since finds the earlier crawl: name only the later one")
-    moment = _moment_of(given.since)
+    moment = moment_of("--since", given.since)
     source = given.source or _folder_of(given.earlier)
     later = (
         find_journals([source]) if given.earlier is None else _journals_of(given.earlier, source)
@@ -239,7 +245,7 @@ def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
             "crawled since"
         )
     try:
-        return find_before(source, later, moment), later
+        return find_before([source], later, moment), later
     except ConfigurationError as error:
         if given.source is not None:
             raise
@@ -254,20 +260,6 @@ def _folder_of(name: str | None) -> str:
     if path.is_dir():
         return str(path)
     return str(path.parent) if path.exists() else DEFAULT_SOURCE
-
-
-def _moment_of(since: str) -> float:
-    """Return a time, which may be given as an age, in seconds since 1970 (UTC)."""
-    if age := _AGE.fullmatch(since.strip()):
-        return time.time() - int(age[1]) * _SECONDS[age[2]]
-    try:
-        moment = datetime.fromisoformat(since.strip())
-    except ValueError:
-        raise ConfigurationError(
-            f"--since is {printable(since)!r}; it must be a time such as 2026-11-28 or "
-            "2026-11-28T09:00, or an age such as 12h, 1d or 2w"
-        ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _journals_of(name: str, source: str) -> list[Journal]:

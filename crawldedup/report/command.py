@@ -8,10 +8,11 @@ from typing import Final
 
 from crawldedup.commands.command import Arguments, Command, Output, argument
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import Journal, crawls, find_journals
+from crawldedup.journal import Journal, crawls, find_before, find_journals
 from crawldedup.text import pluralize, printable
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
+_PREVIOUS: Final = "previous"
 
 ARGUMENTS: Final[Arguments] = {
     "--output": argument(
@@ -22,7 +23,9 @@ ARGUMENTS: Final[Arguments] = {
     "--crawls": argument("list the crawls of the sources instead", action="store_true"),
     "--crawl": argument("report on this crawl (default: the last one)", "NAME"),
     "--against": argument(
-        "compare with this crawl of the sources, or with the last crawl of another source", "CRAWL"
+        "compare with this crawl of the sources, with the last crawl of another source, or with "
+        '"previous", the last crawl before by the same spider',
+        "CRAWL",
     ),
 }
 _SOURCES: Final = f"journals of one crawl, or a folder of journals (default: {DEFAULT_SOURCE})"
@@ -74,17 +77,20 @@ def run(given: Namespace, output: Output) -> None:
                 "an output file that ends with .json holds the same data"
             )
         check_path("--output", given.output)
-    journals, against = find_journals(given.sources, given.crawl), list[Journal]()
-    if given.against:
-        is_source = Path(given.against).exists()
-        against = (
-            find_journals([given.against])
-            if is_source
-            else find_journals(given.sources, given.against)
-        )
+    journals = find_journals(given.sources, given.crawl)
+    against = _earlier_crawl(given, journals) if given.against else []
     with output.shares() as progress, Database(progress) as database:
         made = make_report(database, journals, against)
         if given.output is not None:
             write_report(database, made, given.output)
     if given.output is None:
         output.show(made, *lines_of(made))
+
+
+def _earlier_crawl(given: Namespace, journals: list[Journal]) -> list[Journal]:
+    """Return the journals of the crawl that `--against` names. Raises ConfigurationError."""
+    if Path(given.against).exists():
+        return find_journals([given.against])
+    if given.against == _PREVIOUS:
+        return find_before(given.sources, journals, journals[0].started)
+    return find_journals(given.sources, given.against)

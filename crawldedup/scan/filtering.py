@@ -14,13 +14,13 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from pathlib import Path
-from shutil import copyfileobj
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from crawldedup import checks
 from crawldedup.commands import feeds, forms, sources
 from crawldedup.commands.archives import Record
+from crawldedup.commands.beginnings import spool_lines
 from crawldedup.commands.command import (
     STANDARD,
     Output,
@@ -93,7 +93,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         )
         if STANDARD in given.inputs:
             feed.spooled = stack.enter_context(TemporaryFile(prefix="crawldedup-"))
-            copyfileobj(sys.stdin.buffer, feed.spooled)
+            spool_lines(sys.stdin.buffer, feed.spooled, feed.fields)
         feed.compare(dedup.options, index, given.workers)
         decided, counts = feed.decided(dropped), feed.counts()
         if feed.is_archive:

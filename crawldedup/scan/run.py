@@ -35,6 +35,7 @@ from crawldedup.verdict import Kind
 
 REPORT_SUFFIX: Final = ".html"
 _COLUMNS: Final = ("url", "kind", "kept_url", "similarity")
+_SHOWN_CLUSTERS: Final = 20
 _SHOWN_MEMBERS: Final = 10
 
 
@@ -65,8 +66,9 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 
 def _check(given: Namespace) -> None:
-    for name in ("workers", "most"):
-        checks.whole(1)(f"--{name}", getattr(given, name))
+    checks.whole(1)("--workers", given.workers)
+    if given.most is not None:
+        checks.whole(0)("--most", given.most)
     sources.require_sources(given.pages)
     if (out := given.output) is None:
         return
@@ -284,10 +286,11 @@ def _show(results: Results, given: Namespace, output: Output) -> None:
     # Errors of an earlier run count as well.
     output.status = int(counts["unreadable"] > 0)
     lines = list[str]()
+    most = _SHOWN_CLUSTERS if given.most is None else given.most
     if given.output is None and output.as_json:
-        counts["clusters"] = list(results.clusters())
+        counts["clusters"] = list(results.clusters(given.most))
     elif given.output is None:
-        for cluster in results.clusters(given.most):
+        for cluster in results.clusters(most):
             lines.append(printable(cluster["original"]))
             copies = cluster["duplicates"]
             lines += [
@@ -309,6 +312,7 @@ def _show(results: Results, given: Namespace, output: Output) -> None:
     )
     unwritten = f"; {given.output} was not written" if given.output and results.is_failure else ""
     lines.append(f"{pluralize(counts['pages'], 'page')}, {found}, {skipped}{errors}{unwritten}")
-    if given.output is None and (more := counts["cluster_count"] - given.most) > 0:
-        lines.append(f"not shown: {pluralize(more, 'smaller cluster')}; --output writes them all")
+    if given.output is None and (more := counts["cluster_count"] - most) > 0:
+        kind = "smaller cluster" if most else "cluster"
+        lines.append(f"not shown: {pluralize(more, kind)}; --output writes them all")
     output.show(counts, *lines)

@@ -54,17 +54,28 @@ class Command(ScrapyCommand):
         from crawldedup.report.command import ARGUMENTS
 
         super().add_options(parser)
-        parser.add_argument("action", type=_action, choices=_ACTIONS)
-        parser.add_argument("names", nargs="*")
+        parser.add_argument(
+            "action", type=_action, choices=_ACTIONS, help="what to do, as described above"
+        )
+        parser.add_argument(
+            "names",
+            metavar="NAME",
+            nargs="*",
+            help="a FILE to explain, a URL to forget, or a SOURCE to report on or to make rules "
+            "from, which is a journal or a folder of journals. Without one, the journals of the "
+            "project are read",
+        )
         group = parser.add_argument_group("Deduplication")
         group.add_argument("--spider", metavar="NAME", help="use the settings of this spider")
         group.add_argument(
             "--url",
             metavar="URL",
-            help="explain the one given file as the page at this URL",
+            help="explain: show what would happen if the file were the page at this URL",
         )
         group.add_argument(
-            "--items", action="store_true", help="use the index of the item pipeline instead"
+            "--items",
+            action="store_true",
+            help="explain, forget, info, clear: use the index of the item pipeline instead",
         )
         group.add_argument("--yes", action="store_true", help="clear: confirm the removal")
         for action, options in (("report", ARGUMENTS), ("advise", ADVISE_OPTIONS)):

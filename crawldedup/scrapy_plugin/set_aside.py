@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from io import BytesIO
 from pathlib import PurePath
 from typing import Any, Final
@@ -61,6 +62,7 @@ class SetAside:
     def _record_of(self, item: Any, verdict: Verdict) -> str:
         record = {
             FORMAT: VERSION,
+            "time": round(time.time(), 3),
             "evidence": evidence_of(verdict),
             "cluster": verdict.original,
             "verdict": wire.plain(verdict),

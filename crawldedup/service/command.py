@@ -116,6 +116,7 @@ SERVE: Final = Command(
     module=__name__,
     run="serve",
     kind=ServiceSettings,
+    shows_results=False,
 )
 
 

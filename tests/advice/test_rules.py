@@ -168,6 +168,23 @@ def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None
     assert [process(f"{E}{path}?api=1") for path in ("/", "/a")] == [f"{E}/", f"{E}/a?api=1"]
 
 
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (rule("query", "sid", "", "/"), "would apply it to everything below /"),
+        (rule("query", "sid", "", "/0/"), "would apply it to everything below /"),
+        (rule("suffix", "/print/", "/"), "can only remove parts of URLs"),
+        (rule("query", "a;b", "", "/news/"), "characters that mean something else"),
+    ],
+)
+def test_a_rule_that_a_tool_cannot_apply_is_left_out_with_the_reason(
+    made: Rule, reason: str
+) -> None:
+    exported = export([made], [], for_discarder)
+    assert (exported.rules, list(exported.left_out)) == ([], [made.name])
+    assert reason in exported.left_out[made.name]
+
+
 def test_links_are_denied_that_a_rule_is_for() -> None:
     for each, path, expected in CASES:
         page = HtmlResponse(f"{E}/here", body=f'<a href="{E}{path}">x</a>'.encode())

@@ -44,6 +44,14 @@ def test_a_crawl_is_named_or_is_the_last_one(run: Run) -> None:
     assert run("advise . --crawl other").status == 2
 
 
+def test_without_a_source_the_journals_of_the_project_are_read(run: Run) -> None:
+    assert "there is no file or folder '.scrapy/crawldedup'" in run("advise").err
+    folder = Path(".scrapy/crawldedup")
+    folder.mkdir(parents=True)
+    journal(folder)
+    assert rules_in(json.loads(run("advise --json").out)) == {*BUILT_WITH}
+
+
 def test_what_cannot_be_read_is_said(run: Run) -> None:
     journal(Path(), '{"t": 3, "url": "https://e')
     said = run("advise --json .")
@@ -104,7 +112,10 @@ def test_patterns_of_copies_without_a_rule_are_named(run: Run) -> None:
     named = [line for line in said.err.splitlines() if "no rule for" in line]
     assert (said.status, named) == (
         0,
-        ["crawldedup: no rule for e.com/news/{n}/print (25 pages): 4 of them were kept"],
+        [
+            "crawldedup: no rule for e.com/news/{n}/print: 4 of 25 pages were kept, but no change "
+            "to the URLs reliably leads to the pages that the others repeat"
+        ],
     )
 
 
@@ -139,7 +150,7 @@ def test_patterns_that_a_rule_explains_are_not_named(run: Run) -> None:
         page["url"] = f"https://e.com/news/{number}00"
     Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages])))
     said = run("advise .")
-    assert ("?sid" in said.out, "no rule for e.com/news/{n} (63 pages): 9" in said.err) == (
+    assert ("?sid" in said.out, "no rule for e.com/news/{n}: 9 of 63 pages were" in said.err) == (
         False,
         True,
     )

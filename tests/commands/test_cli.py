@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup import __version__
+from crawldedup.cli import EXAMPLES, parser
 from crawldedup.commands.command import safe_cell
 from crawldedup.deduplicator import Deduplicator
 from tests.commands.conftest import Run
@@ -354,6 +355,10 @@ def test_standard_input_is_a_feed_if_it_begins_with_an_object(
     [
         (b"\xef\xbb\xbfurl,text\n/a,one\n/b,two\n", ["/a", "/b"], ""),
         (b'text,"url"\r\n"one, two",/a\r\n', ["/a"], ""),
+        (b"url;text\n/a;one, two\n/b;two\n", ["/a", "/b"], ""),
+        (b"url\ttext\n/a\tone; two\n", ["/a"], ""),
+        (b"link;body\n/a;one\n", [], 'the field "url" contains no text; name another'),
+        (b"Seals rest here; and fish; too.\nSo they say; and swim; and eat.", ["stdin:"], ""),
         (b"link,body\n/a,one\n", [], 'the field "url" contains no text; name another'),
         (b"Seals rest here, and fish, too.\nSo they say, and swim, and eat.", ["stdin:"], ""),
         (gzip.compress(b"<p>one"), [], "compressed by gzip: name the file instead, or"),
@@ -458,6 +463,8 @@ NO_INDEX = (
         ("chek a.html", "did you mean 'check'? (see crawldedup --help)"),
         ("check", "the following arguments are required: PAGE (see crawldedup check --help)"),
         ("check a.html --simlarity 0.8", "did you mean '--similarity'?"),
+        # Its log consists of JSON lines anyway.
+        ("serve --json", "unrecognized arguments: --json"),
     ],
 )
 def test_mistakes_are_answered_with_one_line_and_change_nothing(
@@ -471,6 +478,14 @@ def test_mistakes_are_answered_with_one_line_and_change_nothing(
         said.err
     )
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_the_examples_of_the_help_are_allowed() -> None:
+    examples = [line.strip() for line in EXAMPLES.splitlines()[1:]]
+    for example in examples:
+        program, *arguments = re.split(r"  +", example)[0].split()
+        assert (program, parser().parse_args(arguments).command) == ("crawldedup", arguments[0])
+    assert parser().format_help().endswith(EXAMPLES)
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])

@@ -64,9 +64,9 @@ def as_lines(items: list[dict[str, Any]]) -> bytes:
     return "".join(f"{line}{' ' * number}\r\n" for number, line in enumerate(lines)).encode()
 
 
-def as_csv(items: list[dict[str, Any]]) -> bytes:
+def as_csv(items: list[dict[str, Any]], separator: str = ",") -> bytes:
     made = io.StringIO()
-    writer = csv.DictWriter(made, list(ITEMS[0]), quoting=csv.QUOTE_ALL)
+    writer = csv.DictWriter(made, list(ITEMS[0]), quoting=csv.QUOTE_ALL, delimiter=separator)
     writer.writeheader()
     writer.writerows(items)
     return made.getvalue().encode()
@@ -113,6 +113,8 @@ def test_lines_members_and_rows_go_out_byte_for_byte(run: Run) -> None:
     too_many_cells = b'"1",a b,,more\r\n'
     for form in (".csv", ".CSV.GZ"):
         assert filtered(form, as_csv(ITEMS) + too_many_cells) == as_csv(KEPT) + too_many_cells
+    for form, separator in ((".Csv", ";"), (".CSV", "\t")):
+        assert filtered(form, as_csv(ITEMS, separator)) == as_csv(KEPT, separator)
 
 
 def test_a_table_keeps_its_schema_and_its_types(run: Run) -> None:
@@ -257,6 +259,24 @@ def test_of_several_inputs_what_stands_before_a_cut_is_written(
         "what could be read is in",
     ):
         assert said.err.count(message) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (as_csv(ITEMS), "standard input is CSV, but only JSON lines are filtered from there"),
+        (as_csv(ITEMS, ";"), "standard input is CSV"),
+        (json.dumps(ITEMS).encode(), "standard input is JSON, but only JSON lines"),
+        (gzip.compress(as_lines(ITEMS)), "standard input is compressed by gzip"),
+    ],
+)
+def test_standard_input_of_another_format_is_refused_with_its_name(
+    run: Run, monkeypatch: pytest.MonkeyPatch, content: bytes, message: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    said = run("filter - -o out.jsonl")
+    assert (said.status, message in said.err) == (2, True)
+    assert not Path("out.jsonl").exists()
 
 
 def test_a_feed_that_changes_while_it_is_read_is_not_written(

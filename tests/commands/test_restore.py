@@ -86,6 +86,19 @@ def test_a_site_without_items_is_told_with_those_that_have_some(run: Run, aside:
     assert run(f"restore {aside} -o b.jl --site shop.example --similarity 0 0.1").err == ""
 
 
+def test_items_of_one_crawl_are_taken_from_a_file_of_several_by_time(run: Run, aside: str) -> None:
+    file = AsideFile(aside)
+    for number, verdict in enumerate(VERDICTS[:2]):
+        record = json.loads(record_of(10 + number, verdict))
+        file.put(json.dumps({**record, "time": 1_700_000_000 + number}))
+    file.close()
+    # An item that doesn't say when it was dropped comes back: one too many is better than one lost.
+    assert run(f"restore {aside} -o a.jl --since 2023-11-14T22:13:21").status == 0
+    assert ids_in(Path("a.jl")) == [0, 1, 2, 3, 4, 11]
+    assert run(f"restore {aside} -o b.jl --since 1d --evidence near_duplicate").status == 0
+    assert ids_in(Path("b.jl")) == [1, 2]
+
+
 def test_the_options_have_every_reason() -> None:
     assert _RESTORED["--evidence"]["choices"] == EVIDENCE
 
@@ -97,6 +110,7 @@ def test_the_options_have_every_reason() -> None:
         ("--distinguish numbers", "--distinguish says how items are compared again, so it needs"),
         ("--min-words 5", "--min-words says how items are compared again, so it needs --again"),
         ("--similarity 0.95 0.9", "--similarity takes the lower number first"),
+        ("--since yesterday", "--since is 'yesterday'; it must be a time such as 2026-11-28"),
         ("--pattern (a", "--pattern is '(a'; it must be a regular expression"),
         ("--site /", "--site is '/'; it must be a site"),
         ("--evidence copy", "invalid choice: 'copy'"),

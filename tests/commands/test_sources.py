@@ -113,9 +113,25 @@ BROKEN = "1: this cannot be read, and neither can the rest: "
             "a.json",
             f'[7, {LINE}, {{"url": "b"}}, {LINE}]',
             2,
-            ["item 1: ", "item 3: no text in the field"],
+            ["item 1: ", "item 3: no text in the field.*The fields are: url$"],
         ),
         ("a.csv", "text,url\nno url,\na,a\ntoo short\nc,c\n", 2, ["item 1: ", "item 3: "]),
+        # Spreadsheets separate cells by semicolons where numbers have decimal commas.
+        ("a.csv", 'url;text\na;"one; two, 3,5"\nb;two\n', 2, []),
+        ("a.csv", "url\ttext\na\tone, two; three\nb\ttwo\n", 2, []),
+        (
+            "a.csv",
+            'url;text\na;"one\nb;two\nc;"three"\nd;four\n',
+            1,
+            ["item 1: a quote is not closed"],
+        ),
+        ("a.csv", 'url,"a;b",text\na,;;,one\n', 1, []),
+        (
+            "a.csv",
+            f"{','.join('abcdefghijkl')}\n1\n",
+            0,
+            ["contains no text; name.*The fields are: a, b, c, d, e, f, g, h, i, j, and more"],
+        ),
         ("a.csv", f"url,html,text\na,<p>a,\nb,,{'b' * 200_000}\n", 2, []),
         # A quote that is not closed must not swallow the items behind it.
         (

@@ -39,6 +39,10 @@ def test_the_last_crawl_of_the_project_is_reported(
     assert run(capsys, "--crawl", "news-1")[1].startswith("news-1: ")
     made = json.loads(run(capsys, "--json", "--against", "news-1")[1])
     assert (made["crawl"]["name"], made["comparison"]["name"]) == ("news-2", "news-1")
+    again = json.loads(run(capsys, "--json", "--against", "previous")[1])
+    assert again["comparison"]["name"] == "news-1"
+    status, _, said = run(capsys, "--crawl", "news-1", "--against", "previous")
+    assert (status, "and none that began by then" in said) == (2, True)
     assert len(made["crawl"]["processes"]) == 2
     lines = run(capsys, "--crawls")[1].splitlines()
     assert [line.split()[0] for line in lines] == ["news-2", "news-1"]

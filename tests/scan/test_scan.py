@@ -122,6 +122,20 @@ def test_the_report_is_that_of_a_scan(run: Run) -> None:
     assert "this crawl" not in page
 
 
+def test_as_many_clusters_are_shown_as_are_wanted(run: Run) -> None:
+    name = feed([text for text in TEXTS for _ in range(2)])
+    (all_of_them,) = run(f"scan {name} --json").values
+    number = all_of_them["cluster_count"]
+    assert len(all_of_them["clusters"]) == number >= 2
+    (some,) = run(f"scan {name} --json --most 1").values
+    assert some["clusters"] == all_of_them["clusters"][:1]
+    (none,) = run(f"scan {name} --json --most 0").values
+    assert none == all_of_them | {"clusters": []}
+    shown = run(f"scan {name} --most 0").out.splitlines()
+    assert shown[1:] == [f"not shown: {number} clusters; --output writes them all"]
+    assert run(f"scan {name} --most -1").status == 2
+
+
 def test_hostile_urls_stay_what_they_are(run: Run) -> None:
     urls = [
         "https://a.example/<script>alert(1)</script>",

@@ -248,6 +248,18 @@ def test_the_last_crawl_is_compared_with_the_one_before_a_time(
     assert json.loads(capsys.readouterr().out)["changes"]["new"] == new
 
 
+def test_without_names_the_last_crawl_is_compared_with_the_one_before(
+    daily: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_crawl(daily, NOW, ["https://e.com/shop", "https://e.com/lamp"], "shop")
+    assert main(["changes", "--source", str(daily), "--json"]) == 0
+    pages = json.loads(capsys.readouterr().out)["pages"]
+    # The crawls in between are those of another spider.
+    assert [(row["url"], row["change"]) for row in pages if row["change"] == "new"] == [
+        ("https://e.com/lamp", "new")
+    ]
+
+
 @pytest.mark.parametrize(
     "named", [f"journals/{NOW - HOUR}.jsonl", "journals"], ids=["journal", "folder"]
 )

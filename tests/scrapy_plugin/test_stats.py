@@ -86,6 +86,16 @@ def test_counts_go_into_stats_and_into_the_summary() -> None:
     ]
 
 
+def test_responses_without_a_callback_are_explained_in_the_summary() -> None:
+    stats = Counting()
+    stats.check(NEW)
+    stats.count("skipped/no_callback")
+    assert (
+        "  1 not checked: no_callback (robots.txt, media and the like) 1"
+        in stats.summary().splitlines()
+    )
+
+
 def test_siblings_are_counted_by_the_mark_that_tells() -> None:
     stats = Counting()
     for reason in ("picture", "picture", "name", "similarity", "crowd"):
