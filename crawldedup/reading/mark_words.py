@@ -4,6 +4,7 @@ They are in many languages. If a word is missing here, a copy may be kept, but n
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -279,6 +280,11 @@ _VISIT_WORDS: Final = _DATE_WORDS | _set(
     комментарий сегодня вчера назад görüntülenme yorum bugün
     """
 )
+# These also have other meanings, so only a number right beside them depends on a visit.
+_AMBIGUOUS: Final = _set(
+    "second seconds time like likes read reads people left stock share shares may mars sun sat am"
+)
+_NEAR: Final = 3  # words between which a number belongs to a word about visits
 _AGES: Final = _set(
     "day days week weeks month months year years tag tage tagen woche wochen monat monaten jahr "
     "jahren jour jours semaine semaines mois an ans día días semana semanas mes meses año años "
@@ -297,19 +303,44 @@ NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def without_visits(line: str) -> str:
-    """Return a line without the numbers that depend on a visit or a date."""
+    """Return a line without the numbers that depend on a visit or a date.
+
+    Only those near a word about visits or dates are left out. A sentence such as "The model 4711
+    may overheat" has such a word as well.
+    """
     if not _DIGIT.search(line):
         return line
-    lower = line.lower()
-    if line.isascii():
-        is_about_visit = _DATE.search(line) is not None
-        words = _ASCII_LETTERS
-    else:
-        is_about_visit = _DATE.search(line) is not None or _FOREIGN.search(line) is not None
-        words = _LETTERS
-    if is_about_visit or not _VISIT_WORDS.isdisjoint(words.findall(lower)):
+    if not line.isascii() and _FOREIGN.search(line) is not None:
         return without_digits(line)
-    return line
+    if _DATE.search(line) is None and _VISIT_WORDS.isdisjoint(_LETTERS.findall(line.lower())):
+        return line
+    words = line.split()
+    about = [_VISIT_WORDS.intersection(_LETTERS.findall(word.lower())) for word in words]
+    kept = [
+        without_digits(word) if _depends_on_visit(words, about, place) else word
+        for place, word in enumerate(words)
+    ]
+    return line if kept == words else " ".join(filter(None, kept))
+
+
+def _depends_on_visit(words: Sequence[str], about: Sequence[frozenset[str]], place: int) -> bool:
+    """Return whether a word is a date, a time, or a number near a word about visits or dates."""
+    word = words[place]
+    if not _DIGIT.search(word):
+        return False
+    if _DATE.search(word):
+        return True
+    may_be_date = all(
+        len(digits) < len("100") or _YEAR.fullmatch(digits) for digits in _DIGITS.findall(word)
+    )
+    start = max(0, place - _NEAR)
+    for near, found in enumerate(about[start : place + _NEAR + 1], start):
+        named = found if may_be_date else found - _DATE_WORDS
+        if abs(near - place) > 1:
+            named -= _AMBIGUOUS
+        if named:
+            return True
+    return False
 
 
 def without_dates(words: str) -> str | None:
