@@ -19,7 +19,7 @@ from crawldedup.reading.extract import TEXT_PROFILE
 from crawldedup.reading.reader import PageReader
 
 ROOT = Path(__file__).parents[2]
-GOLDEN = ("text9", "ca4552da", "10228657")
+GOLDEN = ("text9", "33e23179", "d09a097b")
 READER = """
 import contextlib
 import mmh3
