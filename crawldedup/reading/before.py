@@ -76,25 +76,26 @@ class Before:
 
         Such a heading announces other pages, which are only related to this one.
         """
-        return any(_names_others(text) for text, _ in self._lines_before(block))
+        return any(names_others(text) for text, _ in self._lines_before(block))
 
     def is_headed(self, block: int, headline: int) -> bool:
         """Return whether a heading other than the headline is right above a block."""
         for text, holder in self._lines_before(block):
             if holder == headline:
                 return False
-            if self._is_heading(holder) or _names_others(text):
+            if is_heading(self._blocks, holder) or names_others(text):
                 return True
         return False
 
-    def _is_heading(self, block: int) -> bool:
-        """Return whether a block is a heading, or its class or its parent's class says so."""
-        nodes, parents = self._blocks.nodes, self._blocks.parents
-        return is_title(self._blocks, block) or any(
-            _CALLED_HEADING.search((nodes[holder].attributes.get("class") or "")[:_READ])
-            for holder in (block, max(parents[block], 0))
-        )
+
+def is_heading(blocks: Blocks, block: int) -> bool:
+    """Return whether a block is a heading, or its class or its parent's class says so."""
+    return is_title(blocks, block) or any(
+        _CALLED_HEADING.search((blocks.nodes[holder].attributes.get("class") or "")[:_READ])
+        for holder in (block, max(blocks.parents[block], 0))
+    )
 
 
-def _names_others(text: str) -> bool:
+def names_others(text: str) -> bool:
+    """Return whether a heading announces other pages, such as "You may also like"."""
     return len(text) <= _LONGEST_HEADING and _OF_OTHERS.fullmatch(text) is not None

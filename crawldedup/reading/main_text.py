@@ -19,7 +19,7 @@ The text is found in three steps:
    much text, or if it is only read because it was too long for its name, like a long footer.
 """
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Final
 
 from crawldedup.reading.before import Before
@@ -35,10 +35,12 @@ from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.listed_below import Letters, listed_below
 from crawldedup.reading.members import Member, are_left, members_of
+from crawldedup.reading.offered import without_offered
 from crawldedup.reading.openings import names_of, openings_of
-from crawldedup.reading.page_lines import LINK, PageLines
+from crawldedup.reading.page_lines import LINK, NAMED_ARTICLE, PageLines
+from crawldedup.reading.repeated import without_repeated
 
-_ARTICLE, _PRE = (kind_of(tag) for tag in ("article", "pre"))
+_ARTICLE, _P, _PRE = (kind_of(tag) for tag in ("article", "p", "pre"))
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
 _PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
 _SINGLE: Final = kinds_of(["li", "p"])
@@ -73,6 +75,10 @@ _LARGE: Final = 0.5
 # descriptions apart.
 _CODE: Final = 10
 _ALL_CODE: Final = 0.9  # share of code in a block that counts as code, with or without a frame
+# Bytes of prose. Next to a shorter text, what introduces it isn't left out, nor are sections below
+# headings of their own.
+_SHORT: Final = 800
+_FEWEST_SECTIONS: Final = 2
 # Text next to the headline is more than an author and a date if it has at least this many bytes,
 # and at least this share of the article's lines.
 _LEAST_BESIDE: Final = 60
@@ -85,11 +91,13 @@ def main_text(page: HtmlPage) -> str:
     if not blocks.lines:
         return ""
     read = PageLines(blocks, page.content)
-    text = kept = read.without_noise()
+    kept = read.without_noise()
     is_listing = True
     cards: Set[int] = frozenset()
+    headed = headline(blocks, page.title)
+    text = kept = without_offered(read, kept, headed)
     if _has_article(read, kept):
-        descent = _Descent(read, kept, headline(blocks, page.title))
+        descent = _Descent(read, kept, headed)
         text, is_listing, cards = descent.article(), descent.is_listing, descent.cards
     unlisted = []
     for line in text:
@@ -104,6 +112,7 @@ def main_text(page: HtmlPage) -> str:
     most = _MOST_LISTED_BESIDE_LITTLE if is_about_links else _MOST_LISTED
     if size_listed <= most * size:
         text = unlisted
+    text = without_repeated(read, text)
     return "\n".join([blocks.lines[line][0] for line in text])
 
 
@@ -195,19 +204,26 @@ class _Descent:
             if weights[inner] < _MOST * weights[0] or self._is_code(inner):
                 break
             left += self._own[article] + sum(
-                [self._left(block, inner) for block in inside if block != inner]
+                [
+                    self._left(block, inner)
+                    for block in inside
+                    if block != inner and not self._is_note(block, inner)
+                ]
             )
+            left += self._left_below_headings(inside, inner)
             if left > _MAY_BE_LEFT * self._prose[inner] or self._leaves_members(article, inner):
                 break
             article = inner
         while article and blocks.kinds[article] in _NEVER_ALONE:
             article = blocks.parents[article]
         span, beside = range(article, blocks.ends[article]), self._beside_headline(article)
+        lead = self._lead(article)
         lines = []
         left_out = size = 0
         for line in self._kept:
             content, linked, block = blocks.lines[line]
-            if block in span or (block in beside and block != self._headline):
+            is_beside = block in beside and block != self._headline
+            if block in span or is_beside or (block in lead and self._read.is_prose[line]):
                 lines.append(line)
                 size += self._read.sizes[line]
             elif linked <= LINK * len(content):
@@ -282,9 +298,49 @@ class _Descent:
         )
         return size if leaves_headline and size >= _LARGE * self._prose[inner] else 0
 
+    def _left_below_headings(self, inside: Sequence[int], inner: int) -> int:
+        """Return how many bytes below headings of their own would be lost next to a short text.
+
+        Shops describe a product in a paragraph, and put its features, materials and measures into
+        sections that open with a click. They count if they have more text than that paragraph.
+        """
+        read, prose = self._read, self._prose[inner]
+        if prose > _SHORT or read.factors[inner] >= NAMED_ARTICLE:
+            return 0
+        # Tickers and the like come before the headline.
+        sections = [
+            block
+            for block in inside
+            if block != inner
+            and block > self._headline
+            and block in self._openings
+            and not self._openings[block].is_linked
+            and read.links[block] < _TEASER * read.characters[block]
+        ]
+        # A single one is a box, such as one about the author.
+        if len(sections) < _FEWEST_SECTIONS:
+            return 0
+        size = sum([self._sizes[block] for block in sections])
+        return size if size > prose else 0
+
     def _is_code(self, block: int) -> bool:
         """Return whether a block consists of code, which can't represent the article around it."""
         return self._code[block] >= _ALL_CODE * self._every[block]
+
+    def _is_note(self, block: int, inner: int) -> bool:
+        """Return whether a paragraph next to an <article> with the headline isn't part of it.
+
+        Such a paragraph is the license of a manual, for example. With more text outside of the
+        <article>, the template has put the headline and the first paragraphs into it.
+        """
+        blocks = self._blocks
+        outside = self._sizes[blocks.parents[inner]] - self._sizes[inner]
+        return (
+            blocks.kinds[block] == _P
+            and blocks.kinds[inner] == _ARTICLE
+            and inner in self._around_headline
+            and outside < _LARGE * self._prose[inner]
+        )
 
     def _is_listed_above(self, block: int, inner: int) -> bool:
         """Return whether a block of links between the headline and a little prose is the content.
@@ -344,6 +400,29 @@ class _Descent:
         if block not in self._classes:
             self._classes[block] = classes_of(self._blocks.nodes[block])
         return self._classes[block]
+
+    def _lead(self, article: int) -> set[int]:
+        """Return the blocks that introduce a short article between the headline and its text.
+
+        A long article is found without them, even in the template of another site. So is one that
+        is named as such. Blocks whose heading is a link are teasers of something else.
+        """
+        blocks, headline = self._blocks, self._headline
+        lead: set[int] = set()
+        is_named = self._read.factors[article] >= NAMED_ARTICLE
+        if headline < 0 or is_named or self._prose[article] > _SHORT:
+            return lead
+        block = blocks.ends[headline]
+        while block < article:
+            end = blocks.ends[block]
+            if end > article:
+                block += 1
+                continue
+            opening = self._openings.get(block)
+            if opening is None or not opening.is_linked:
+                lead.update(range(block, end))
+            block = end
+        return lead
 
     def _beside_headline(self, article: int) -> range:
         """Return the blocks next to the headline but outside of `article`, if they have content.

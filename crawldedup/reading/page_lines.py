@@ -53,7 +53,8 @@ _FOOTER: Final = 500
 # article and has less other text.
 _PLAIN_WEIGHT: Final = 2
 _IN_ARTICLE: Final = 3
-_NAMED_ARTICLE: Final = 8
+NAMED_ARTICLE: Final = 8
+"""The weight of prose in an element that is named as an article."""
 
 
 class PageLines:
@@ -160,7 +161,7 @@ class PageLines:
     def _is_noise(self, block: int) -> bool:
         kind, name = self.blocks.kinds[block], self.blocks.names[block]
         if name == Label.ARTICLE:
-            self.factors[block] = _NAMED_ARTICLE
+            self.factors[block] = NAMED_ARTICLE
         elif kind in HOLD_CONTENT:
             self.factors[block] = max(self.factors[block], _IN_ARTICLE)
         if self.blocks.nodes[block].mem_id in self.blocks.content:
