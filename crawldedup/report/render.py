@@ -258,10 +258,11 @@ def headline(report: Mapping[str, Any]) -> str:
     known = ""
     if revisits := counts["revisit"]:
         delivered = revisits - totals["unwanted"]
-        known = f", {revisits:,} known from before ({delivered:,} delivered again)"
+        known = f", {pluralize(revisits, 'revisit')} ({delivered:,} delivered again)"
+    thin = f", {counts['thin']:,} thin" if counts["thin"] else ""
     words = (
         f"{pluralize(checked, 'page')} checked: {counts['new']:,} new, "
-        f"{pluralize(copies, 'duplicate')}{share}{known}."
+        f"{pluralize(copies, 'duplicate')}{share}{known}{thin}."
     )
     return words + _skipped_in_words(report)
 
@@ -299,6 +300,8 @@ def change_by(what_if: Mapping[str, Any]) -> str:
 
     A looser one would also search further than the crawl did, so its number is a minimum.
     """
+    if what_if["kept"] == 0:
+        return "no change"
     if what_if["kept"] is not None:
         return f"at most {what_if['kept']:,} fewer duplicates"
     return (

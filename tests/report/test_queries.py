@@ -109,7 +109,7 @@ def test_the_headline_counts_redelivered_pages_and_skipped_downloads(
         *known, copy(f"{E_COM}copy", f"{E_COM}1"), *skipped, skipped[0], page(f"{E_COM}?3", t=2)
     )
     assert headline(made) == (
-        "4 pages checked: 1 new, 1 duplicate (25%), 2 known from before (1 delivered again). "
+        "4 pages checked: 1 new, 1 duplicate (25%), 2 revisits (1 delivered again). "
         "3 downloads of copies were skipped: 2 by the rule rule 0, 1 by the rule rule 1."
     )
     assert "Downloads that were skipped" in page_of(made)
