@@ -149,7 +149,7 @@ def build_docs(session: nox.Session) -> None:
 
 
 def run_pytest(session: nox.Session, *arguments: str, **environment: str) -> None:
-    """Run pytest with the session's own arguments, too."""
+    """Run pytest with these arguments and the ones given to nox."""
     # The tests start many processes, each of which would compile the package again.
     session.run(
         "pytest", *arguments, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "", **environment}

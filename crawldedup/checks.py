@@ -36,9 +36,9 @@ def did_you_mean(word: object, allowed: Iterable[str]) -> str:
 
 
 def string(name: str, value: object) -> str:
-    """Check for a text, which may be empty."""
+    """Check for a string, which may be empty."""
     if not isinstance(value, str):
-        raise refused(name, value, "a str")
+        raise refused(name, value, "a string")
     return value
 
 

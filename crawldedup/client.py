@@ -228,7 +228,7 @@ class _Common:
         self._patience = patience_seconds
 
     def _send(self, request: _Request[Any]) -> Any:
-        """Return the answer, or an awaitable of it."""
+        """Send a request, and return the answer or an awaitable of it."""
         if request.body is None:
             return self._http.request("GET", request.path)
         return self._http.request("POST", request.path, content=json.dumps(request.body))

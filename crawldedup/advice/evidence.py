@@ -76,8 +76,8 @@ Lost = dict[int, tuple[Page, Page]]
 def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
     """Walk through a crawl again, fetching only the first page of each target.
 
-    The target of a denied link is None. Only links in the journal count. It has one link to each
-    URL, namely the first one that was followed.
+    The target of a link that must not be followed is None. Only links in the journal count, which
+    has just the first link to each URL that was followed.
 
     Returns:
         The number of fetched pages, and the content that is lost.

@@ -65,7 +65,7 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     site, of_sites = cache(site_of), defaultdict[str, list[Page]](list)
     sites = {page.key: site(page.address.origin) for page in pages}
     for page in pages:
-        # If a page of a site is lost, the pages of other sites that it links to may be lost, too.
+        # If a page of a site is lost, the pages of other sites that it links to may also be lost.
         for name in {sites[page.key], sites.get(page.referer, sites[page.key])}:
             of_sites[name].append(page)
     rules = [

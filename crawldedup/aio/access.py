@@ -83,9 +83,12 @@ class StoreAccess:
 
 
 async def with_new_key(call: Callable[[], Awaitable[T]]) -> T:
-    """Make a call again if another process restarted the index with another key.
+    """Return the result of a call. Repeat it once if the index turns out to have a new key.
 
-    By then, the new key is known.
+    The index has a new key if another process has started it again. The first try finds that out.
+
+    Raises:
+        KeyMismatchError: The key has changed once more.
     """
     try:
         return await call()

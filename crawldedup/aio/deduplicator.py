@@ -244,7 +244,7 @@ class AsyncDeduplicator:
             The verdict, the content, and how long both took.
 
         Raises:
-            CrawlDedupError: The same errors as `check`, and PageError for a shell, too.
+            CrawlDedupError: The same errors as `check`, including PageError for a shell.
         """
         task: ReadingTask = "text" if with_text else "read"
         return await with_new_key(lambda: self._judge(page, prepare, task))

@@ -197,7 +197,7 @@ class Output:
         self.status = 0
 
     def show(self, value: Any, *lines: RenderableType) -> None:
-        """Print a result: its value as one line of JSON, or else its lines."""
+        """Print a result: `value` as one line of JSON if `as_json` is set, or else `lines`."""
         if self.as_json:
             # ASCII only: text from pages may not even be valid Unicode. Rich would wrap the line.
             print(json.dumps(value), file=self.out.file)

@@ -42,8 +42,10 @@ _LONGEST_MARK: Final = 4
 
 
 class Fields(NamedTuple):
-    """The fields of an item with its URL, its HTML ("html"), its text ("text") and the title of its
-    text.
+    """The names of the fields of an item to read.
+
+    `content` names the fields of its HTML ("html") and its text ("text"). The other fields have its
+    URL and the title of its text.
     """
 
     url: str = "url"

@@ -281,7 +281,7 @@ def _records_of_all(path: Path, *, with_pages: bool) -> Iterator[Item]:
 
 
 class _Place(NamedTuple):
-    """The position of the rows of a feed."""
+    """Names the rows of a feed by its source and unit, as in "feed.jl, line 3"."""
 
     source: str
     unit: str

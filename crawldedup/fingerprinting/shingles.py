@@ -70,7 +70,12 @@ def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
 
 
 def may_have_longer(shingles: int, distinct: int) -> bool:
-    """Return whether a text with this many shingles may have longer ones."""
+    """Return whether a text repeats enough shingles to have longer ones that matter.
+
+    Args:
+        shingles: The number of its shingles, including repetitions.
+        distinct: The number of different ones.
+    """
     return (shingles - distinct) * _LEAST_LONGER >= distinct
 
 

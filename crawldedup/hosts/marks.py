@@ -146,7 +146,7 @@ def _witness(content: ContentMarks, page: str) -> str:
 
 
 def _hash_of(page: str) -> str:
-    """Return a short form of a witness, because addresses may be long and notes should be short."""
+    """Return a hash of an address, because addresses may be long and notes should be short."""
     digest = hashlib.blake2b(page.encode("utf-8", "replace"), digest_size=_WITNESS_BYTES)
     return base64.b64encode(digest.digest()).decode()
 

@@ -326,7 +326,12 @@ def _has_own_name(names: tuple[Name, ...], listing: tuple[Name, ...]) -> bool:
 
 
 def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
-    """Return whether two pages have the same name."""
+    """Return whether two pages have the same name.
+
+    They do if the name of each page is also another name of the other one. Otherwise, their
+    headlines decide. If either page has none, their titles and headings both have to be the same.
+    Pages without any name don't have the same one.
+    """
     first, second = _taken_apart(names), _taken_apart(others)
     if _are_views(first, second):
         return True

@@ -110,7 +110,7 @@ def addresses_in_style(style: str) -> Iterator[str]:
 
 
 def is_media_file(address: str) -> bool:
-    """Return whether an address names or contains a picture, a film or a document."""
+    """Return whether an address is that of a media or document file, or a picture as a data URL."""
     return address.startswith("data:image") or _MEDIA_FILE.search(address) is not None
 
 

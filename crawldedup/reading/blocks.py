@@ -447,7 +447,9 @@ def _is_held(node: LexborNode, holders: Set[int], content: frozenset[int]) -> bo
 
 
 def _may_be_left_out(letters: int) -> int:
-    """Return how many left-out elements there may be for one with so many letters to be noted."""
+    """Return how many elements have to be noted as left out before one with this many letters no
+    longer is.
+    """
     return _MOST_LEFT_OUT if letters > _SHORT_NOISE else _MOST_LEFT_OUT // 2
 
 

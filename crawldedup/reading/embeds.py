@@ -387,7 +387,10 @@ def _pictures_in(fallback: str, *, is_late: bool) -> Iterator[str]:
 
 
 def _linked_pictures(page: HtmlPage) -> Iterator[ShownPicture]:
-    """Yield the pictures that links open: that in the link may be small, or loaded late."""
+    """Yield the pictures that links open.
+
+    The picture inside such a link may be a small version, or it may be loaded later by a script.
+    """
     for link in page.blocks.links[:_MOST_LINKS]:
         href = link.attrs.get("href") or ""
         if PICTURE_FILE.search(href) and (name := picture_name(href)):

@@ -79,7 +79,7 @@ class LastResorts:
 
 
 class _Markup(NamedTuple):
-    """The content of a last resort, whether it may be an excuse, and the tag of its element."""
+    """The HTML in a last resort, whether it may be an excuse, and the tag of its element."""
 
     html: str
     may_excuse: bool
@@ -191,7 +191,7 @@ class _Budget:
         self._letters = _MOST_LETTERS
 
     def allows(self, markup: _Markup) -> bool:
-        """Return whether some markup may be read, and count it."""
+        """Subtract some markup from the budget, and return whether it may still be read."""
         self._markups -= 1
         self._tags -= markup.html.count("<")
         self._letters -= len(markup.html)

@@ -32,7 +32,7 @@ _ENTITIES_OF_XML: Final = frozenset({"amp;", "lt;", "gt;", "quot;", "apos;"})
 _MOST_GROWTH: Final = 2  # times the length of a page, because "<" in CDATA becomes "&lt;"
 
 # The tags that a page begins with, and those that a part of one may begin with. Scripts and
-# templates are left out, because programs begin with them, too.
+# templates are left out, because programs also begin with them.
 _BEFORE: Final = re.compile(r"(?>\s*)(?:<!--.*?-->|<\?xml[^<>]*>)", re.DOTALL)
 _PAGE: Final = re.compile(r"\s*<(?:!doctype\s+html|html|head|body|title|meta)[\s/>]", re.IGNORECASE)
 _PART: Final = re.compile(

@@ -221,7 +221,9 @@ def _is_named(node: LexborNode) -> bool:
 
 
 def _is_slot(node: LexborNode) -> bool:
-    """Return whether any ordinary page may have such an empty element."""
+    """Return whether a class, ID or tag names an element that ordinary pages also leave empty, such
+    as a slot for ads.
+    """
     attributes = node.attributes
     names = [(attributes.get(name) or "")[:_LONGEST_LABEL] for name in ("class", "id")]
     return any(map(_is_called_slot, [*names, (node.tag or "")[:_LONGEST_LABEL]]))

@@ -15,7 +15,7 @@ The evidence is the structure of a page, not the name of a framework:
    header, a navigation, a footer or a cookie banner. A single other line is content, and so is a
    heading, a form, a picture, a film, three links, or a text in `<noscript>` about anything but
    scripts. If there is a header or the like, the mount point must have an id or another name, and
-   must not be meant for a map, comments or advertisements, because other pages have those, too.
+   must not be meant for a map, comments or advertisements, because other pages also have those.
 4. Nothing tells it apart from the other pages of its site. If it declares data, they do, and it is
    compared like any other page. A title alone doesn't, because most shells have one title for the
    whole site. A page with a title is compared if it also names its own address, or if the title

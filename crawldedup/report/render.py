@@ -269,10 +269,11 @@ def headline(report: Mapping[str, Any]) -> str:
     known = ""
     if revisits := counts["revisit"]:
         delivered = revisits - totals["unwanted"]
-        known = f", {revisits:,} known from before ({delivered:,} delivered again)"
+        known = f", {pluralize(revisits, 'revisit')} ({delivered:,} delivered again)"
+    thin = f", {counts['thin']:,} thin" if counts["thin"] else ""
     words = (
         f"{pluralize(checked, 'page')} checked: {counts['new']:,} new, "
-        f"{pluralize(copies, 'duplicate')}{share}{known}."
+        f"{pluralize(copies, 'duplicate')}{share}{known}{thin}."
     )
     return words + _skipped_in_words(report)
 

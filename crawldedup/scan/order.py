@@ -70,7 +70,7 @@ class Order:
         self._learned: dict[int, bytes] = {}
 
     def decide(self, pairs: Resemblances, *, presumes: bool = True) -> Keys:
-        """Decide about the later pages of pairs, again if they are not settled.
+        """Decide about the later page of each pair, even if that was done before but not settled.
 
         All earlier pages must be settled unless they are also later pages of these pairs.
 

@@ -67,7 +67,7 @@ def read_settings(settings: BaseSettings) -> CrawlOptions:
 
 
 def crawl_settings() -> dict[str, Option]:
-    """Return all settings by name."""
+    """Return all settings of a Scrapy crawl by their names, such as "CRAWLDEDUP_STORE"."""
     declared = options_of(CrawlOptions)
     return {
         PREFIX + each.name.upper(): each

@@ -102,7 +102,7 @@ class Edge:
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Answer a request, or start and stop with the server, as ASGI defines."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return

@@ -63,7 +63,7 @@ class _Parser(h11.Connection):
         self._chunks = 0
 
     def next_event(self) -> Any:
-        """See h11."""
+        """Return the next event, and refuse a body with too many chunks. Overrides h11's method."""
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._chunks = 0
@@ -82,7 +82,7 @@ class _H11Connection(H11Protocol):
         self.conn = _Parser(config.h11_max_incomplete_event_size or _HIGH_WATER)
 
     def handle_events(self) -> None:
-        """See uvicorn: some bytes have arrived."""
+        """Handle bytes that have arrived. Overrides uvicorn's method."""
         try:
             super().handle_events()
         except h11.LocalProtocolError:
@@ -91,7 +91,7 @@ class _H11Connection(H11Protocol):
             self.transport.close()
 
     def shutdown(self) -> None:
-        """See uvicorn: the server ends."""
+        """Close the connection gracefully, because the server ends. Called by uvicorn."""
         announce_end(self.server_state)
         if self.cycle is None or self.cycle.response_complete:
             self.loop.call_later(LAST_SECONDS, self._end_if_idle)
@@ -172,33 +172,36 @@ class Connection(asyncio.Protocol):
         self._last_chance: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio."""
+        """Begin the connection. Called by asyncio."""
         # The transport of uvloop isn't a subclass.
         self._transport = cast("asyncio.Transport", transport)
         self._server_state.connections.add(self)  # type: ignore[arg-type]
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """See asyncio."""
+        """Tell the request that's being answered that the client has gone. Called by asyncio."""
         self._forget()
         if self._exchange is not None:
             self._exchange.disconnect()
 
     def shutdown(self) -> None:
-        """See uvicorn: the server ends."""
+        """Close the connection gracefully, because the server ends. Called by uvicorn."""
         announce_end(self._server_state)
         self._last_chance = self._loop.call_later(LAST_SECONDS, self._end_if_idle)
 
     def pause_writing(self) -> None:
-        """See asyncio."""
+        """Stop reading requests, because the client isn't taking its answers. Called by asyncio."""
         self._is_full = True
 
     def resume_writing(self) -> None:
-        """See asyncio."""
+        """Read requests again, because the client has taken its answers. Called by asyncio."""
         self._is_full = False
         self._go_on()
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio."""
+        """Pass on bytes of a body, and begin a request or keep its bytes for later.
+
+        Called by asyncio. A connection answers one request at a time.
+        """
         if self._body_left:
             body = data[: self._body_left]
             self._body_left -= len(body)
@@ -218,7 +221,7 @@ class Connection(asyncio.Protocol):
             self._begin(data)
 
     def resume_reading(self) -> None:
-        """Receive more of a body, if there is more and the client was paused."""
+        """Receive bytes again, unless some of the next request are already waiting."""
         if not self._early:
             self._transport.resume_reading()
 

@@ -102,10 +102,7 @@ def indented(value: object) -> str:
 
 
 def summary() -> list[tuple[str, dict[str, float]]]:
-    """Return the figures for people: the description of each metric, and its values by label.
-
-    Times are means.
-    """
+    """Return a heading for each metric, and its values by label. Times are means."""
     tables = []
     for family in registry_of_all_workers().collect():
         values: dict[str, dict[str, float]] = defaultdict(dict)
@@ -113,7 +110,7 @@ def summary() -> list[tuple[str, dict[str, float]]]:
             values[each.name.removeprefix(family.name)][" ".join(each.labels.values())] = each.value
         sums, counts = values["_sum"], values["_count"]
         means = {label: sums[label] / count for label, count in counts.items() if count}
-        tables.append((family.documentation, means or values["_total"] or values[""]))
+        tables.append((family.documentation.rstrip("."), means or values["_total"] or values[""]))
     return tables
 
 

@@ -93,7 +93,7 @@ async def find(dedup: AsyncDeduplicator, sent: SentPage) -> dict[str, list[Match
 async def explain(dedup: AsyncDeduplicator, sent: CheckedPage) -> Explanation:
     """Explain the verdict that a page would get now.
 
-    Nothing is remembered. A candidate is accepted up to the cost limit.
+    Nothing is remembered. A candidate is accepted if its cost is within the limit.
     """
     return await dedup.explain(**sent.values)
 

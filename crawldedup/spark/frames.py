@@ -345,7 +345,7 @@ def namesakes(judged: DataFrame, single: DataFrame) -> DataFrame:
 
     Args:
         judged: The pages to decide about.
-        single: The first page with each text and its marks. These are paired with each other, too.
+        single: The first page with each text and its marks. These are also paired with each other.
     """
     sources = [(name, pages) for name in engine.SHARED for pages in (judged, single)]
     rows = [

@@ -93,7 +93,7 @@ class HttpDirective(SphinxDirective):
 def set_dashes(_app: Sphinx, document: nodes.document) -> None:
     """Set a dash between the name of an argument and what is said of it.
 
-    Smart quotes would change options, too.
+    Smart quotes would also change options.
     """
     for content in document.findall(addnodes.desc_content):
         for text in list(content.findall(nodes.Text)):

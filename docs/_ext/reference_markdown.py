@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from crawldedup.options import Option
 
 _HELP_WIDTH = "88"
+# A dictionary, a word in quotes, a URL, or one of Python's constants.
+_VALUE = re.compile(
+    r"""\{(?:[^{}]|\{[^{}]*\})*\}|'[^']*'|"[^"]*"|[a-z+]+://[a-z:/]*|\b(?:True|False|None)\b"""
+)
 _MOST_PAGES = 3
 
 
@@ -43,8 +47,8 @@ def settings_markdown(examples: Sequence[str], pages: Mapping[str, str]) -> str:
 def options_markdown(options: tuple[Option, ...]) -> str:
     """Return a definition list of the options that the library takes."""
     return "\n\n".join(
-        f"`{each.name}` (default: `{_shown(each.default)}`)\n: {each.help} Allowed: "
-        f"{allowed_values(each)}."
+        f"`{each.name}` (default: `{_shown(each.default)}`)\n: {_coded(each.help)} Allowed: "
+        f"{_coded(allowed_values(each))}."
         for each in options
         if each.owner in ("index", "library")
     )
@@ -68,13 +72,13 @@ def leaf_parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentP
 
 
 def _section(name: str, option: Option, example: str, pages: Mapping[str, str]) -> str:
-    facts = f"Default: `{_shown(option.default)}`. Allowed: {allowed_values(option)}."
+    facts = f"Default: `{_shown(option.default)}`. Allowed: {_coded(allowed_values(option))}."
     counts = Counter({page: len(re.findall(rf"\b{name}\b", text)) for page, text in pages.items()})
     told = [f"{{doc}}`/{page}`" for page, count in counts.most_common(_MOST_PAGES) if count]
     see = f"See {', '.join(told)}.\n" if told else ""
     shown = f"```python\n{example}\n```"
     title = f"### {name}\n\n```{{setting}} {name}\n```"
-    return f"{title}\n\n{option.help}\n\n{shown}\n\n{facts}\n\n{see}"
+    return f"{title}\n\n{_coded(option.help)}\n\n{shown}\n\n{facts}\n\n{see}"
 
 
 def allowed_values(option: Option) -> str:
@@ -84,6 +88,19 @@ def allowed_values(option: Option) -> str:
     except ConfigurationError as error:
         return str(error).partition("it must be ")[2].rstrip(".")
     raise ValueError(f"the check of {option.name} accepts anything")
+
+
+def _coded(text: str) -> str:
+    """Set the values in a help text as code, with the double quotes of the examples."""
+    pieces = re.split("(`[^`]*`)", text)  # what is code already
+    return "".join(
+        piece if piece.startswith("`") else _VALUE.sub(_as_code, piece) for piece in pieces
+    )
+
+
+def _as_code(value: re.Match[str]) -> str:
+    words = value[0]
+    return f'`"{words[1:-1]}"`' if words.startswith("'") else f"`{words}`"
 
 
 def _command_section(parser: argparse.ArgumentParser) -> str:

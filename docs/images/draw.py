@@ -4,7 +4,7 @@
     python docs/images/draw.py way probes
 
 Each picture has a module of its own beside this one. Some need the extras `plot`, `report` and
-`server`, Playwright and Chromium. `quality-d-i.svg` was drawn by the program of commit 13ed716.
+`server`, Playwright and Chromium. `quality-d-i.svg` was drawn at commit 13ed716.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def draw(path: Path) -> None:
     )
     tip.set("orient", "auto")
     ElementTree.SubElement(tip, "path", d="M0 0 8 4 0 8z", fill="#555555")
-    # A page with a dark theme shows the picture on white, too.
+    # Pages with a dark theme also show the picture on white.
     add_rectangle(svg, 0, 0, WIDTH, HEIGHT, fill="#ffffff")
     for top, height, words in BANDS:
         add_rectangle(svg, 8, top, WIDTH - 16, height, **{"class": "band"})

@@ -14,7 +14,7 @@ from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.journal import find_journals
 from crawldedup.options import Options
 from crawldedup.report.queries import Database, Report, limit_at, make_report
-from crawldedup.report.render import headline, page_of, percent
+from crawldedup.report.render import change_by, headline, page_of, percent
 from crawldedup.search.decision import accept_threshold
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import (
@@ -109,7 +109,7 @@ def test_the_headline_counts_redelivered_pages_and_skipped_downloads(
         *known, copy(f"{E_COM}copy", f"{E_COM}1"), *skipped, skipped[0], page(f"{E_COM}?3", t=2)
     )
     assert headline(made) == (
-        "4 pages checked: 1 new, 1 duplicate (25%), 2 known from before (1 delivered again). "
+        "4 pages checked: 1 new, 1 duplicate (25%), 2 revisits (1 delivered again). "
         "3 downloads of copies were skipped: 2 by the rule rule 0, 1 by the rule rule 1."
     )
     assert "Downloads that were skipped" in page_of(made)
@@ -131,6 +131,31 @@ def test_duplicates_that_were_delivered_as_better_copies_are_counted(report_of: 
     dropped = copy(f"{E_COM}c", f"{E_COM}a0")
     made = report_of(page(f"{E_COM}a0"), page(f"{E_COM}a1"), *better, dropped)
     assert "3 duplicates (60%), 2 of them delivered as better copies." in headline(made)
+
+
+def test_the_figures_of_the_headline_add_up(report_of: ReportOf) -> None:
+    made = report_of(
+        page(E_COM),
+        copy(f"{E_COM}copy", E_COM),
+        page(f"{E_COM}short", "thin"),
+        page(E_COM, "revisit", action="dropped"),
+    )
+    assert headline(made) == (
+        "4 pages checked: 1 new, 1 duplicate (25%), 1 revisit (0 delivered again), 1 thin."
+    )
+
+
+def test_another_similarity_may_change_nothing() -> None:
+    assert change_by({"kept": 0, "dropped": None}) == "no change"
+    assert change_by({"kept": 3, "dropped": None}) == "at most 3 fewer duplicates"
+
+
+def test_commands_in_findings_are_set_as_code(report_of: ReportOf) -> None:
+    copies = [copy(f"{E_COM}{n}?sid=x{n}", f"{E_COM}{n}", referer=E_COM) for n in range(40)]
+    made = report_of(*[page(f"{E_COM}{n}") for n in range(40)], *copies)
+    assert any("`crawldedup advise" in text for text in findings(made))
+    assert "<code>crawldedup advise --output rules.json</code>" in page_of(made)
+    assert "`" not in page_of(made).partition('<ul class="findings">')[2].partition("</ul>")[0]
 
 
 def test_the_state_of_the_index_is_described(report_of: ReportOf) -> None:

@@ -137,7 +137,7 @@ def test_the_index_is_searched_and_shown(console: Service) -> None:
     shown = texts(LexborHTMLParser(console.http.get("/index").text), "main")[0]
     assert "Pages2" in shown
     assert re.search(
-        r"Pages checked, by kind. .*new\d.* answer. .*/search\d\.\d+.* in the index. All2", shown
+        r"Pages checked, by kind .*new\d.* answer .*/search\d\.\d+.* in the index All2", shown
     )
 
 

@@ -184,6 +184,6 @@ def store_errors(
         shown = message
         for password in passwords:
             shown = shown.replace(password, "***")
-        # A traceback would show the client's own message, too.
+        # A traceback would also show the client's own message.
         cause = error if shown == message else None
         raise ours(f"{store} {words}: {printable(shown)}") from cause

@@ -5,7 +5,7 @@ prefilter rejects the key. The pages that were added last under the query's exac
 candidates as well. For a batch, the file is searched once for all queries, and the arrays below
 cover all their ranges, all keys in them, or all pairs of a query and a candidate.
 
-Pages of the batch are not in the file yet. So the earlier queries of the batch are candidates, too.
+Pages of the batch are not in the file yet. So the earlier queries of the batch are also candidates.
 In the arrays, they have numbers from `_BATCH` on, above those of all pages in the file. Earlier
 queries that have an exact key of a later query are found by `search.py`.
 """

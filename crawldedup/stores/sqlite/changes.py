@@ -66,7 +66,7 @@ class Changes:
         return self._pages[number]
 
     def current(self, page: PageRow) -> PageRow:
-        """Return a page of the file as it is now."""
+        """Return a page from the file with the changes of this batch that aren't written yet."""
         return self._pages.get(page.number, page)
 
     def marks(self, candidate: Candidate) -> bytes:

@@ -1,8 +1,8 @@
-"""Syndicated news: one story appears at several publishers, in other templates, with other links
-around it.
+"""Syndicated news: each story appears at several publishers, in different templates and with
+different links around it.
 
-The pages differ, their articles do not. So all pages pass, and the item pipeline compares the
-extracted stories. Titles are left out: every editor writes another one.
+The pages differ, but their articles don't. So all pages pass, and the item pipeline compares the
+extracted stories. Titles are left out, because every editor writes a different one.
 """
 
 import scrapy
@@ -15,7 +15,7 @@ STORY = "article > p, .story-body > p, td > p, body > p"
 class NewsSpider(SiteSpider):
     name = "news"
     custom_settings = {
-        # Check no page: this expression is found in every URL.
+        # Don't check any pages: this expression matches every URL.
         "CRAWLDEDUP_UNCHECKED_URLS": ".",
         "CRAWLDEDUP_ITEM_FIELDS": ["body"],
     }
@@ -28,7 +28,7 @@ class NewsSpider(SiteSpider):
             for paragraph in response.css(STORY).css("::text").getall()
             if paragraph.strip()
         ]
-        # Lists, forms and notices hold shorter texts than stories.
+        # Lists, forms and notices have less text than stories.
         if len(" ".join(body)) > 500:
             yield {
                 "url": response.url,

@@ -1,4 +1,6 @@
-"""A spider that visits every page of a site. It has no code for duplicates: they never reach it."""
+"""A spider that visits every page of a site. It has no code for duplicates: crawldedup drops their
+items.
+"""
 
 import scrapy
 
