@@ -38,6 +38,7 @@ from crawldedup.reading.members import Member, are_left, members_of
 from crawldedup.reading.offered import without_offered
 from crawldedup.reading.openings import names_of, openings_of
 from crawldedup.reading.page_lines import LINK, NAMED_ARTICLE, PageLines
+from crawldedup.reading.published import is_published_article
 from crawldedup.reading.repeated import without_repeated
 
 _ARTICLE, _P, _PRE = (kind_of(tag) for tag in ("article", "p", "pre"))
@@ -97,7 +98,7 @@ def main_text(page: HtmlPage) -> str:
     headed = headline(blocks, page.title)
     text = kept = without_offered(read, kept, headed)
     if _has_article(read, kept):
-        descent = _Descent(read, kept, headed)
+        descent = _Descent(read, kept, headed, is_article=is_published_article(page))
         text, is_listing, cards = descent.article(), descent.is_listing, descent.cards
     unlisted = []
     for line in text:
@@ -139,7 +140,9 @@ def _has_article(read: PageLines, kept: list[int]) -> bool:
 class _Descent:
     """Descends from the body to the article, without the lines that are noise."""
 
-    def __init__(self, read: PageLines, kept: list[int], headline: int) -> None:
+    def __init__(
+        self, read: PageLines, kept: list[int], headline: int, *, is_article: bool
+    ) -> None:
         self._read, self._blocks, self._kept, self._headline = read, read.blocks, kept, headline
         blocks, sizes = read.blocks, read.sizes
         self._around_headline = set(blocks.way_to(headline))
@@ -174,18 +177,20 @@ class _Descent:
         self._openings = openings_of(blocks, names)
         before = Before(blocks, kept, read.is_prose)
         kept_sizes = Sizes(self._every, self._prose, prose)
-        cards = cards_of(
-            blocks,
-            names,
-            kept_sizes,
-            around=range(headline + 1, blocks.ends[near]),
-            has_headline=headline >= 0,
-            before=before,
-        )
-        letters = Letters(read.characters, read.links)
-        self.cards = cards | listed_below(
-            blocks, names, kept_sizes, letters, before, headline=headline
-        )
+        self.cards: frozenset[int] = frozenset()
+        if not is_article:
+            cards = cards_of(
+                blocks,
+                names,
+                kept_sizes,
+                around=range(headline + 1, blocks.ends[near]),
+                has_headline=headline >= 0,
+                before=before,
+            )
+            letters = Letters(read.characters, read.links)
+            self.cards = cards | listed_below(
+                blocks, names, kept_sizes, letters, before, headline=headline
+            )
         self._holds_cards: set[int] = set()
         for card in self.cards:
             for holder in blocks.way_to(card):
