@@ -447,9 +447,7 @@ def _is_held(node: LexborNode, holders: Set[int], content: frozenset[int]) -> bo
 
 
 def _may_be_left_out(letters: int) -> int:
-    """Return how many elements have to be noted as left out before one with this many letters no
-    longer is.
-    """
+    """Return how many left-out elements are noted before those with so many letters are ignored."""
     return _MOST_LEFT_OUT if letters > _SHORT_NOISE else _MOST_LEFT_OUT // 2
 
 
