@@ -76,12 +76,13 @@ def advise(given: Namespace, output: Output) -> None:
 
 def _without_rule_in_words(pattern: Row) -> str:
     place, pages = f"{pattern['site']}{pattern['name']}", pluralize(pattern["pages"], "page")
-    kept = f"{pattern['kept']:,} {'was' if pattern['kept'] == 1 else 'were'} kept"
-    if not pattern["kept"]:
-        kept = "none was kept"
+    number = pattern["kept"]
+    kept = f"{number:,} of {pages} {'was' if number == 1 else 'were'} kept"
+    if not number:
+        kept = f"none of {pages} was kept"
     return (
-        f"no rule for {place}: of {pages}, {kept}, but no change to the URLs reliably leads to the "
-        "pages that the others repeat"
+        f"no rule for {place}: {kept}, but no change to the URLs reliably leads to the pages that "
+        "the others repeat"
     )
 
 

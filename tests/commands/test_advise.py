@@ -131,7 +131,7 @@ def test_a_pattern_without_a_rule_of_which_nothing_was_kept_is_named(run: Run) -
     ]
     pages = [{"url": line["original"], "outcome": "new"} for line in prints]
     Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages, *prints])))
-    assert "e.com/news/{n}/print (25 pages): none of them was kept" in run("advise .").err
+    assert "e.com/news/{n}/print: none of 25 pages was kept" in run("advise .").err
 
 
 def test_patterns_that_a_rule_explains_are_not_named(run: Run) -> None:

@@ -115,7 +115,7 @@ def test_figures_and_health_are_told(service: Service) -> None:
     total, count = (
         shown[f'request_seconds_{end}{{endpoint="/v1/check"}}'] for end in ("sum", "count")
     )
-    assert dict(console.summary())["Seconds from the first bytes of a request to its answer."][
+    assert dict(console.summary())["Seconds from the first bytes of a request to its answer"][
         "/v1/check"
     ] == pytest.approx(total / count)
 
