@@ -76,8 +76,11 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         ROOT / "example_project", folder, ignore=shutil.ignore_patterns(".scrapy", "*.jsonl")
     )
     with serving(DemoSite().reply) as base_url, RedisServer() as redis:
-        settings, address = folder / "example" / "settings.py", base_url.removeprefix("http://")
-        settings.write_text(settings.read_text().replace(DEMO, address))
+        address = base_url.removeprefix("http://")
+        module = folder / "example" / "site_spider.py"
+        text = module.read_text()
+        assert DEMO in text
+        module.write_text(text.replace(DEMO, address))
         yield Reader(folder, {DEMO: address, REDIS: redis.url})
 
 
