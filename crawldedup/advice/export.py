@@ -11,7 +11,14 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from crawldedup.advice.evidence import UNTOLD, Page, walk
-from crawldedup.advice.rules import FRAME, LEAST_CONFIDENCE, Address, Rule, name_of
+from crawldedup.advice.rules import (
+    ADDRESS_IN_QUERY,
+    FRAME,
+    LEAST_CONFIDENCE,
+    Address,
+    Rule,
+    name_of,
+)
 from crawldedup.text import pluralize
 
 # Characters with a special meaning in patterns of url-matcher are left out.
@@ -172,7 +179,7 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
         begin += rf"(?!(?:{'|'.join(map(re.escape, sorted(left_alone)))})(?:[?#]|$))"
     match rule.kind:
         case "query" if rule.find == FRAME:
-            pattern = rf"{begin}[^?#]*\?(?:[^=&#]*/[^=&#]*|[^=&#]+\.x?html?)(?:#|$)"
+            pattern = rf"{begin}[^?#]*\?(?:{ADDRESS_IN_QUERY})(?:#|$)"
         case "query":
             pattern = begin + "".join(map(_asked, rule.find.split("&")))
         case "prefix":

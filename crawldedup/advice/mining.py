@@ -336,9 +336,8 @@ class _Site:
             ):
                 # A place with its own content isn't a mirror of another one.
                 group.contrary = group.contrary or f"{page.address.url()} is a separate page"
-        for group in of_targets.values() if rule.find == FRAME else ():
-            # A few queries of a page may be views, like ?view/print, and others contents.
-            group.copies *= group.copies >= LEAST_OF_FRAMESET
+        if rule.find == FRAME:
+            _forget_few_copies(of_targets.values())
         return groups
 
     def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
@@ -420,6 +419,16 @@ class _Site:
         return [
             (page, behind) for page, behind in lost.values() if contents[page.key] <= lost.keys()
         ]
+
+
+def _forget_few_copies(groups: Iterable[_Group]) -> None:
+    """Don't count the copies of pages that have too few for a frameset.
+
+    A few queries of a page may be views, like ?view/print, and others content.
+    """
+    for group in groups:
+        if group.copies < LEAST_OF_FRAMESET:
+            group.copies = 0
 
 
 def _copies_in(groups: Iterable[_Group]) -> int:

@@ -41,7 +41,9 @@ _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 _NUMBER: Final = re.compile(r"\d+")
 FRAME: Final = "{path}"
 """What a rule for queries finds if each query is the address of a page, as in a frameset."""
-_ADDRESS_IN_QUERY: Final = re.compile(r"[^=]*/[^=]*|[^=]+\.x?html?", re.IGNORECASE)
+ADDRESS_IN_QUERY: Final = r"[^=&#]*/[^=&#]*|[^=&#]+\.x?html?"
+"""A pattern of such a query."""
+_FRAME: Final = re.compile(ADDRESS_IN_QUERY, re.IGNORECASE)
 _TOKEN: Final = re.compile(TOKEN, re.I)
 
 # In each folder, this share of the pages that a rule predicts to be copies must be copies.
@@ -128,7 +130,7 @@ def name_of(parameter: str) -> str:
 
 def is_frame(parameters: Sequence[str]) -> bool:
     """Return whether a query is nothing but the address of a page: ?java/util/List.html."""
-    return len(parameters) == 1 and _ADDRESS_IN_QUERY.fullmatch(parameters[0]) is not None
+    return len(parameters) == 1 and _FRAME.fullmatch(parameters[0]) is not None
 
 
 def is_token(text: str) -> bool:

@@ -133,11 +133,16 @@ _GENERAL_SCRIPT: Final = re.compile(
     re.IGNORECASE,
 )
 _SCRIPT_WORDS: Final = ("gist.", "/snippets/", "asciinema", "/embed", "/player", "id=")
+
+# The elements are found by these. Of the many attributes and classes, only those that a page uses
+# are searched for.
 _ALWAYS_SEARCHED: Final = (
     "noscript",
     "[style*='url(']",
     *[f"script[src*='{word}' i]" for word in _SCRIPT_WORDS],
 )
+_ATTRIBUTES: Final = (*_BACKGROUNDS, *_MAY_BE_PICTURE, *_PLAYER_ATTRIBUTES)
+_CLASS_WORDS: Final = (*_POST_WORDS, *_PLAYER_WORDS)
 
 _DOCUMENT: Final = re.compile(
     r"\.(?:pdf|docx?|xlsx?|pptx?|od[tsp]|rtf|epub|djvu|ps|csv|zip|mp[34]|m4[av]|ogg|webm|wav)$",
@@ -204,22 +209,19 @@ def is_small(attributes: Attributes) -> bool:
 
 
 def _candidates(page: HtmlPage) -> list[LexborNode]:
-    """Return the elements that may be embeds. Most pages have none, so they aren't searched."""
-    html = page.html
-    # Of the many attributes and classes, only those that the page uses are searched for.
+    """Return the elements that may be embeds, in the order of the document."""
     selectors = [*_ALWAYS_SEARCHED, *_custom_tags(page)]
-    names = (*_BACKGROUNDS, *_MAY_BE_PICTURE, *_PLAYER_ATTRIBUTES)
-    used = {*_DATA_NAMES.findall(html)}
-    selectors += [f"[{name}]" for name in names if name in used]
-    classes = " ".join(_CLASSES.findall(html))
-    words = (*_POST_WORDS, *_PLAYER_WORDS)
-    selectors += [f"[class*='{word}']" for word in words if word in classes]
+    used = set(_DATA_NAMES.findall(page.html))
+    selectors += [f"[{name}]" for name in _ATTRIBUTES if name in used]
+    classes = " ".join(_CLASSES.findall(page.html))
+    selectors += [f"[class*='{word}']" for word in _CLASS_WORDS if word in classes]
     # An element is found once for each selector that matches.
     found = {node.mem_id: node for node in page.tree.css(", ".join(selectors))}
     return list(found.values())[:_MOST_EMBEDS]
 
 
 def _custom_tags(page: HtmlPage) -> list[str]:
+    """Return the custom elements of a page that may show content."""
     root = page.tree.root
     if root is None:
         return []

@@ -98,7 +98,7 @@ def main_text(page: HtmlPage) -> str:
     headed = headline(blocks, page.title)
     text = kept = without_offered(read, kept, headed)
     if _has_article(read, kept):
-        descent = _Descent(read, kept, headed, is_article=is_published_article(page))
+        descent = _Descent(page, read, kept, headed)
         text, is_listing, cards = descent.article(), descent.is_listing, descent.cards
     unlisted = []
     for line in text:
@@ -140,9 +140,7 @@ def _has_article(read: PageLines, kept: list[int]) -> bool:
 class _Descent:
     """Descends from the body to the article, without the lines that are noise."""
 
-    def __init__(
-        self, read: PageLines, kept: list[int], headline: int, *, is_article: bool
-    ) -> None:
+    def __init__(self, page: HtmlPage, read: PageLines, kept: list[int], headline: int) -> None:
         self._read, self._blocks, self._kept, self._headline = read, read.blocks, kept, headline
         blocks, sizes = read.blocks, read.sizes
         self._around_headline = set(blocks.way_to(headline))
@@ -177,20 +175,18 @@ class _Descent:
         self._openings = openings_of(blocks, names)
         before = Before(blocks, kept, read.is_prose)
         kept_sizes = Sizes(self._every, self._prose, prose)
-        self.cards: frozenset[int] = frozenset()
-        if not is_article:
-            cards = cards_of(
-                blocks,
-                names,
-                kept_sizes,
-                around=range(headline + 1, blocks.ends[near]),
-                has_headline=headline >= 0,
-                before=before,
-            )
-            letters = Letters(read.characters, read.links)
-            self.cards = cards | listed_below(
-                blocks, names, kept_sizes, letters, before, headline=headline
-            )
+        cards = cards_of(
+            blocks,
+            names,
+            kept_sizes,
+            around=range(headline + 1, blocks.ends[near]),
+            has_headline=headline >= 0,
+            before=before,
+        )
+        letters = Letters(read.characters, read.links)
+        cards |= listed_below(blocks, names, kept_sizes, letters, before, headline=headline)
+        # Lists below a published article lead to others. Few pages get this far.
+        self.cards = frozenset() if cards and is_published_article(page) else cards
         self._holds_cards: set[int] = set()
         for card in self.cards:
             for holder in blocks.way_to(card):
@@ -310,7 +306,7 @@ class _Descent:
         sections that open with a click. They count if they have more text than that paragraph.
         """
         read, prose = self._read, self._prose[inner]
-        if prose > _SHORT or read.factors[inner] >= NAMED_ARTICLE:
+        if not self._is_short(inner):
             return 0
         # Tickers and the like come before the headline.
         sections = [
@@ -328,6 +324,15 @@ class _Descent:
         size = sum([self._sizes[block] for block in sections])
         return size if size > prose else 0
 
+    def _is_short(self, article: int) -> bool:
+        """Return whether an article is so short that what is around it may belong to it.
+
+        A long article is found without that, even in the template of another site, and so is one
+        that is named as such.
+        """
+        is_named = self._read.factors[article] >= NAMED_ARTICLE
+        return not is_named and self._prose[article] <= _SHORT
+
     def _is_code(self, block: int) -> bool:
         """Return whether a block consists of code, which can't represent the article around it."""
         return self._code[block] >= _ALL_CODE * self._every[block]
@@ -339,13 +344,10 @@ class _Descent:
         <article>, the template has put the headline and the first paragraphs into it.
         """
         blocks = self._blocks
+        if blocks.kinds[block] != _P or blocks.kinds[inner] != _ARTICLE:
+            return False
         outside = self._sizes[blocks.parents[inner]] - self._sizes[inner]
-        return (
-            blocks.kinds[block] == _P
-            and blocks.kinds[inner] == _ARTICLE
-            and inner in self._around_headline
-            and outside < _LARGE * self._prose[inner]
-        )
+        return inner in self._around_headline and outside < _LARGE * self._prose[inner]
 
     def _is_listed_above(self, block: int, inner: int) -> bool:
         """Return whether a block of links between the headline and a little prose is the content.
@@ -409,13 +411,11 @@ class _Descent:
     def _lead(self, article: int) -> set[int]:
         """Return the blocks that introduce a short article between the headline and its text.
 
-        A long article is found without them, even in the template of another site. So is one that
-        is named as such. Blocks whose heading is a link are teasers of something else.
+        Blocks whose heading is a link are teasers of something else.
         """
         blocks, headline = self._blocks, self._headline
         lead: set[int] = set()
-        is_named = self._read.factors[article] >= NAMED_ARTICLE
-        if headline < 0 or is_named or self._prose[article] > _SHORT:
+        if headline < 0 or not self._is_short(article):
             return lead
         block = blocks.ends[headline]
         while block < article:

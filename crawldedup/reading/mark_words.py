@@ -280,11 +280,11 @@ _VISIT_WORDS: Final = _DATE_WORDS | _set(
     комментарий сегодня вчера назад görüntülenme yorum bugün
     """
 )
-# These also have other meanings, so only a number right beside them depends on a visit.
+# These also have other meanings, so only a number right next to them depends on a visit.
 _AMBIGUOUS: Final = _set(
     "second seconds time like likes read reads people left stock share shares may mars sun sat am"
 )
-_NEAR: Final = 3  # words between which a number belongs to a word about visits
+_NEAR: Final = 3  # a number belongs to a word about visits that is at most so many words away
 _AGES: Final = _set(
     "day days week weeks month months year years tag tage tagen woche wochen monat monaten jahr "
     "jahren jour jours semaine semaines mois an ans día días semana semanas mes meses año años "
@@ -310,12 +310,14 @@ def without_visits(line: str) -> str:
     """
     if not _DIGIT.search(line):
         return line
-    if not line.isascii() and _FOREIGN.search(line) is not None:
+    # Searching for ASCII letters takes less time.
+    letters = _ASCII_LETTERS if line.isascii() else _LETTERS
+    if letters is _LETTERS and _FOREIGN.search(line) is not None:
         return without_digits(line)
-    if _DATE.search(line) is None and _VISIT_WORDS.isdisjoint(_LETTERS.findall(line.lower())):
+    if _DATE.search(line) is None and _VISIT_WORDS.isdisjoint(letters.findall(line.lower())):
         return line
     words = line.split()
-    about = [_VISIT_WORDS.intersection(_LETTERS.findall(word.lower())) for word in words]
+    about = [_VISIT_WORDS.intersection(letters.findall(word.lower())) for word in words]
     kept = [
         without_digits(word) if _depends_on_visit(words, about, place) else word
         for place, word in enumerate(words)

@@ -182,9 +182,10 @@ class Database(AbstractContextManager["Database"]):
             if copy is None or kept is None:
                 return False
             target, used = book.rewritten(copy)
-            return bool(
-                target.key() == book.rewritten(kept)[0].key() or any(rule.targets for rule in used)
-            )
+            if any(rule.targets for rule in used):
+                return True
+            original_target, _ = book.rewritten(kept)
+            return target.key() == original_target.key()
 
         with self._errors():
             self._connection.create_function("have_one_target", have_one_target)

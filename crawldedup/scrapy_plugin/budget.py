@@ -146,11 +146,7 @@ class BudgetMiddleware:
         if skipped is None:
             return
         count(self._crawler, "budget/reopened")
-        say(
-            self._crawler,
-            logging.INFO,
-            f"goes on with {place}: {url} is new",
-        )
+        say(self._crawler, logging.INFO, f"goes on with {place}: {url} is new")
         assert self._crawler.engine is not None
         for request in skipped:
             count(self._crawler, "budget/asked_again")
