@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 
 # Tells worker processes where the file with their settings, session and tokens is.
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"
-_MOST_HEAD: Final = (
-    64 << 10
-)  # bytes: twice the longest names that a query may contain, as they are sent
+# In bytes: twice the longest names that a query may contain, as they are sent.
+_MOST_HEAD: Final = 64 << 10
 _SLOWEST_START_SECONDS: Final = 60
 _log: Final = logging.getLogger(__name__)
 
@@ -122,24 +121,48 @@ SERVE: Final = Command(
 
 def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     """Serve an index until a signal ends it. Raises ConfigurationError, StoreError and the like."""
+    _check_packages()
+    settings = ServiceSettings(**checked_options(given, ServiceSettings))
+    _check(settings)
+    log_to_stderr(settings.log_level)
+    _allow_many_connections()
+    # This applies until uvicorn handles the signal, and again after uvicorn is done.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    _open_when_ready(dedup, settings)
+    fields = {
+        "address": f"{settings.host}:{settings.port}",
+        "index": repr(dedup),
+        "pages": dedup.pages,
+    }
+    _log.info("serves", extra={"fields": fields})
+    with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
+        _share(dedup, settings, Path(folder))
+        _run(settings)
+
+
+def _check_packages() -> None:
+    """Raise MissingDependencyError if a package of the service is missing."""
     try:
         import prometheus_client  # noqa: F401
-        import uvicorn
+        import uvicorn  # noqa: F401
     except ImportError as error:
         packages = "uvicorn uvloop prometheus-client jinja2"
         raise MissingDependencyError(
             f"{error}; `crawldedup serve` needs: pip install {packages}"
         ) from error
-    from crawldedup.service.connections import Connection
 
-    settings = ServiceSettings(**checked_options(given, ServiceSettings))
-    _check(settings)
-    log_to_stderr(settings.log_level)
-    # A larger limit keeps clients that only connect from blocking others.
+
+def _allow_many_connections() -> None:
+    """Raise the limit of open files, so clients that only connect don't block others."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # This applies until uvicorn handles the signal, and again after uvicorn is done.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+
+
+def _open_when_ready(dedup: "Deduplicator", settings: ServiceSettings) -> None:
+    """Open the index, and wait for a store whose server has yet to start.
+
+    Raises StoreUnavailableError if the store is a file.
+    """
     while not dedup.session:
         try:
             dedup.open()
@@ -149,52 +172,60 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
                 raise
             _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
             time.sleep(2)
-    # All processes share a session, so they count as one crawler.
+
+
+def _share(dedup: "Deduplicator", settings: ServiceSettings, folder: Path) -> None:
+    """Write what the worker processes need to know into a file of this folder.
+
+    Any program of the same user can read the environment of a process, including the password of
+    the store. So processes get the name of a file, and no variable with a secret.
+    """
+    assert dedup.session is not None
     shared = json.dumps(
         {
             "settings": asdict(settings),
+            # All processes share a session, so they count as one crawler.
             "session": astuple(dedup.session),
             "tokens": asdict(settings.tokens),
         }
     )
-    fields = {
-        "address": f"{settings.host}:{settings.port}",
-        "index": repr(dedup),
-        "pages": dedup.pages,
-    }
-    _log.info("serves", extra={"fields": fields})
-    with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
-        # Any program of the same user can read the environment of a process, including the password
-        # of the store. So processes get the name of a file, and no variable with a secret.
-        file = Path(folder) / "service.json"
-        file.touch(0o600)
-        file.write_text(shared, "utf-8")
-        os.environ[VARIABLE] = str(file)
-        for name in (TOKEN_VARIABLE, READ_TOKEN_VARIABLE, STORE_VARIABLE):
-            os.environ.pop(name, None)
-        if settings.workers > 1:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        uvicorn.run(
-            "crawldedup.service.app:make_app",
-            factory=True,
-            host=settings.host,
-            port=settings.port,
-            workers=settings.workers,
-            # It uses h11. httptools loses the body of a request that offers HTTP/2 with `Upgrade`,
-            # as clients in Java do, and collects heads without a limit.
-            http=Connection,
-            h11_max_incomplete_event_size=_MOST_HEAD,
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=settings.trust_proxy is not None,
-            forwarded_allow_ips=settings.trust_proxy,
-            timeout_keep_alive=max(1, int(settings.client_seconds)),
-            # A process that replaces another one takes a few seconds to start.
-            timeout_worker_healthcheck=_SLOWEST_START_SECONDS,
-        )
+    file = folder / "service.json"
+    file.touch(0o600)
+    file.write_text(shared, "utf-8")
+    os.environ[VARIABLE] = str(file)
+    for name in (TOKEN_VARIABLE, READ_TOKEN_VARIABLE, STORE_VARIABLE):
+        os.environ.pop(name, None)
+    if settings.workers > 1:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+
+
+def _run(settings: ServiceSettings) -> None:
+    """Run the server until a signal ends it."""
+    import uvicorn
+
+    from crawldedup.service.connections import Connection
+
+    uvicorn.run(
+        "crawldedup.service.app:make_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        # It uses h11. httptools loses the body of a request that offers HTTP/2 with `Upgrade`, as
+        # clients in Java do, and collects heads without a limit.
+        http=Connection,
+        h11_max_incomplete_event_size=_MOST_HEAD,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=settings.trust_proxy is not None,
+        forwarded_allow_ips=settings.trust_proxy,
+        timeout_keep_alive=max(1, int(settings.client_seconds)),
+        # A process that replaces another one takes a few seconds to start.
+        timeout_worker_healthcheck=_SLOWEST_START_SECONDS,
+    )
 
 
 class JsonFormatter(logging.Formatter):
