@@ -8,26 +8,15 @@ addresses as rewritten by the accepted rules. So a candidate that does the same 
 nothing left to do.
 """
 
-import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
 
+from crawldedup.advice.differences import Change, changes_between
 from crawldedup.advice.evidence import Page, walk
-from crawldedup.advice.rules import (
-    FRAME,
-    LEAST_CONFIDENCE,
-    Address,
-    Rule,
-    RuleBook,
-    are_views,
-    is_frame,
-    is_token,
-    name_of,
-)
-from crawldedup.advice.views import VIEWS
+from crawldedup.advice.rules import FRAME, LEAST_CONFIDENCE, Address, Rule, RuleBook
 from crawldedup.scope import site_of
 
 LEAST_SUPPORT: Final = 5  # how many different pieces of content have to support a rule
@@ -40,20 +29,14 @@ LEAST_OF_FRAMESET: Final = 10
 MOST_OF_A_SITE: Final = 64
 MOST_FOLDERS: Final = 1_000  # in which a rule applies: those with the most copies
 
-_MIRRORS: Final = (
-    "host",
-    "prefix",
-)  # kinds that replace a whole place with another one, rather than a page with one next to it
-_EXCEPTED: Final = 5  # rounds of exceptions: behind the pages that one saves, more may be lost
+# The kinds of rules that replace a whole place with another one, rather than a page with one next
+# to it.
+_MIRRORS: Final = ("host", "prefix")
+_ROUNDS: Final = 3
+# Rounds of exceptions: behind the pages that one saves, more may be lost.
+_EXCEPTED: Final = 5
 _MOST_COUNTED: Final = 5_000
 _TWINS: Final = 3
-_MOST_PARAMETERS: Final = 6
-_LONGEST_VALUE: Final = 20
-_LONGEST_ENDING: Final = 40
-_MOST_LEVELS: Final = 4
-_VIEW: Final = re.compile(rf"\b(?:{VIEWS}|mirror|wap)\b|^http:", re.IGNORECASE)
-
-_Change = tuple[str, str, str, str]  # the kind, site, find and replace of a rule
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
@@ -62,122 +45,47 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     Withdrawn rules are left out.
     """
     wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
-    site, of_sites = cache(site_of), defaultdict[str, list[Page]](list)
-    sites = {page.key: site(page.address.origin) for page in pages}
-    for page in pages:
-        # If a page of a site is lost, the pages of other sites that it links to may also be lost.
-        for name in {sites[page.key], sites.get(page.referer, sites[page.key])}:
-            of_sites[name].append(page)
-    rules = [
-        rule for name, of_site in of_sites.items() for rule in _Site(name, of_site, wrong).mined()
-    ]
+    rules: list[Rule] = []
+    for name, of_site in _by_site(pages).items():
+        rules += _Site(name, of_site, wrong).mined()
     rules.sort(key=lambda rule: -rule.support)
-    # Only targets whose copies were seen are confirmed.
+    confirmed = _confirmed(rules, pages)
+    return [replace(rule, confirmed=confirmed[rule.name]) for rule in rules]
+
+
+def _by_site(pages: Sequence[Page]) -> dict[str, list[Page]]:
+    """Return the pages of each site, with those of other sites that it links to.
+
+    If a page of a site is lost, these may also be lost.
+    """
+    site = cache(site_of)
+    sites = {page.key: site(page.address.origin) for page in pages}
+    of_sites = defaultdict[str, list[Page]](list)
+    for page in pages:
+        own = sites[page.key]
+        for name in {own, sites.get(page.referer, own)}:
+            of_sites[name].append(page)
+    return of_sites
+
+
+def _confirmed(rules: Sequence[Rule], pages: Sequence[Page]) -> dict[str, frozenset[str]]:
+    """Return the targets whose copies were seen, as digests, by the names of the rules."""
     book = RuleBook(rules)
+    # The first content at each target, and the rules that led there.
     firsts: dict[int, tuple[int, tuple[Rule, ...]]] = {}
-    confirmed: defaultdict[str, set[str]] = defaultdict(set)
+    confirmed: dict[str, set[str]] = {rule.name: set() for rule in rules}
     contradicted: set[str] = set()
     for page in pages:
-        if page.content:
-            target, used = book.rewritten(page.address)
-            content, others = firsts.setdefault(target.key(), (page.content, used))
-            if content != page.content:
-                contradicted.add(target.digest())
-            elif not page.is_thin and page.twin is not None:
-                for rule in {*used, *others}:
-                    confirmed[rule.name].add(target.digest())
-    return [
-        replace(rule, confirmed=frozenset(confirmed[rule.name] - contradicted)) for rule in rules
-    ]
-
-
-def _between(one: Address, other: Address) -> Iterator[_Change]:
-    """Yield the rules that turn one address into the other if they differ in one respect.
-
-    A rule leads from the worse address to the better one. The better one doesn't have a word for a
-    view, such as "print", or else it's shorter.
-    """
-    is_alike = [part == other_part for part, other_part in zip(one, other, strict=True)]
-    if is_alike == [True, True, False]:
-        yield from _of_queries(one, other)
-    elif is_alike == [False, True, True] and are_views(one.origin, other.origin):
-        worse, better = _sorted(one.origin, other.origin)
-        yield "host", worse, worse, better
-    elif is_alike == [True, False, True]:
-        have_queries = bool(one.parameters)
-        yield from _of_paths(one.origin, one.path, other.path, have_queries=have_queries)
-
-
-def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
-    """Return the worse of two parts of URLs, and the better one.
-
-    `nothing` counts as better, because a rule can't search for it.
-    """
-    better, worse = sorted(
-        (one, other), key=lambda part: (part != nothing, bool(_VIEW.search(part)), len(part), part)
-    )
-    return worse, better
-
-
-def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
-    if all(is_frame(each.parameters) or not each.parameters for each in (one, other)):
-        yield "query", one.origin, FRAME, ""
-    differing = {*one.parameters} ^ {*other.parameters}
-    names = sorted({*map(name_of, differing)})
-    if 0 < len(names) <= _MOST_PARAMETERS:
-        yield "query", one.origin, "&".join(names), ""
-    for parameter in differing if len(differing) == 1 else ():
-        if (
-            "=" in parameter
-            and len(parameter) <= _LONGEST_VALUE
-            and not is_token(parameter.partition("=")[2])
-        ):
-            yield "query", one.origin, parameter, ""
-
-
-def _of_paths(origin: str, one: str, other: str, *, have_queries: bool) -> Iterator[_Change]:
-    left, right = one.split("/")[1:], other.split("/")[1:]
-    # The name of the page comes after the part that differs, and isn't empty.
-    end = min(_common(left[::-1], right[::-1]), min(len(left), len(right)) - _common(left, right))
-    if end and (left[-1] or end > 1):
-        folders = left[: len(left) - end], right[: len(right) - end]
-        if max(map(len, folders)) <= _MOST_LEVELS and not any(
-            map(is_token, (*folders[0], *folders[1]))
-        ):
-            before, after = ("/".join(("", *each, "")) for each in folders)
-            yield "prefix", origin, *_sorted(before, after, nothing="/")
-    yield from _of_endings(origin, one, other, are_scripts=have_queries)
-
-
-def _common(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return how many parts two sequences have in common at the beginning."""
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
-
-
-def _of_endings(
-    origin: str, one: str, other: str, *, are_scripts: bool = False
-) -> Iterator[_Change]:
-    """Yield the rule for the endings of two paths, if there is one.
-
-    For scripts, the query names the content, so a whole path may count as an ending.
-    """
-    start = _common(one, other)
-    if one[start : start + 1].isalnum() or other[start : start + 1].isalnum():
-        # Not in the middle of a word.
-        start -= 1
-        while are_scripts and start > 0 and one[start].isalnum():
-            start -= 1
-        if start < 0 or one[start].isalnum():
-            return
-    left, right = _sorted(one[start:], other[start:])
-    # Numbers tell pages apart.
-    if (
-        (start or are_scripts)
-        and len(left) + len(right) <= _LONGEST_ENDING
-        and not any(map(str.isdigit, left + right))
-    ):
-        yield "suffix", origin, left, right
+        if not page.content:
+            continue
+        target, used = book.rewritten(page.address)
+        content, others = firsts.setdefault(target.key(), (page.content, used))
+        if content != page.content:
+            contradicted.add(target.digest())
+        elif not page.is_thin and page.twin is not None:
+            for rule in {*used, *others}:
+                confirmed[rule.name].add(target.digest())
+    return {name: frozenset(targets - contradicted) for name, targets in confirmed.items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -220,17 +128,30 @@ class _Site:
         They are found in rounds, because a print view with a session ID differs from the article
         in two respects.
         """
-        for _ in range(3):
-            if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
+        for _ in range(_ROUNDS):
+            accepted = [candidate for candidate in self._candidates() if self._accepts(candidate)]
+            if not accepted:
                 break
-        return [*self._rules.values()]
+        return list(self._rules.values())
 
     def _candidates(self) -> list[Rule]:
         """Return the candidates that enough copies support, the simplest first.
 
         For each host, these are the ones with the most support.
         """
-        votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
+        found: list[Rule] = []
+        for origin, votes in self._votes().items():
+            if site_of(origin) == self._name:
+                most_common = votes.most_common(MOST_OF_A_SITE)
+                found += [Rule(*change) for change, count in most_common if count >= LEAST_SUPPORT]
+        return sorted(found, key=_order_of)
+
+    def _votes(self) -> dict[str, Counter[Change]]:
+        """Return how many copies support each change, by scheme and host.
+
+        A copy is compared with its original, and with the last copies of it.
+        """
+        votes = defaultdict[str, Counter[Change]](Counter)
         recent: dict[int, deque[Address]] = {}
         for page, address in zip(self._pages, self._addresses, strict=True):
             if page.twin is None:
@@ -238,63 +159,27 @@ class _Site:
             twin, _ = self._book.rewritten(page.twin)
             copies = recent.setdefault(page.content, deque([twin], _TWINS))
             for other in {twin, *copies}:
-                for change in _between(address, other):
-                    counted = votes[change[1]]
+                for change in changes_between(address, other):
+                    counted = votes[change.site]
                     if change in counted or len(counted) < _MOST_COUNTED:
                         counted[change] += 1
             copies.append(address)
-        found = []
-        for origin, counted in votes.items():
-            if site_of(origin) == self._name:
-                most_common = counted.most_common(MOST_OF_A_SITE)
-                found += [Rule(*change) for change, count in most_common if count >= LEAST_SUPPORT]
-        # Queries come first, as in a RuleBook: framesets, because one rule is enough for all of
-        # their pages, then those with the fewest parameters, and names before names with values.
-        return sorted(
-            found,
-            key=lambda rule: (
-                rule.kind != "query",
-                rule.find != FRAME,
-                rule.find.count("&"),
-                "=" in rule.find,
-            ),
-        )
+        return votes
 
     def _accepts(self, candidate: Rule) -> bool:
         """Accept a candidate where it holds.
 
         Return False if it has too little support, or if content would be lost.
         """
-        groups = self._groups(candidate)
-        rule = self._held(candidate, groups)
-        for _ in range(_EXCEPTED):
-            if not (lost := self._lost(rule, groups) if rule else []):
-                break
-            for page, behind in lost:
-                if (group := groups.get(behind.key)) is not None:
-                    first = self._pages[group.first].address.url()
-                    leads = f"leads to {page.address.url()}, and {first} does not"
-                    group.contrary = (
-                        f"{behind.address.url()} "
-                        f"{leads if page != behind else f'is not a copy of {first}'}"
-                    )
-            rule = self._held(candidate, groups)
-        if rule is None or lost:
+        rule = self._without_losses(candidate)
+        if rule is None:
             return False
         earlier = self._rules.get(rule.id)
-        if earlier is not None and bool(earlier.targets) != bool(rule.targets):
-            return False  # Evidence about some pages must not count for a whole folder.
         if earlier is not None:
-            # Another round finds it in further folders.
-            sets = {
-                name: getattr(earlier, name) | getattr(rule, name)
-                for name in ("folders", "exceptions", "targets")
-            }
-            sums = {
-                name: getattr(earlier, name) + getattr(rule, name)
-                for name in ("support", "copies", "against")
-            }
-            rule = replace(earlier, **sets, **sums)
+            # Evidence about some pages must not count for a whole folder.
+            if bool(earlier.targets) != bool(rule.targets):
+                return False
+            rule = _merged(earlier, rule)
         self._rules[rule.id] = rule
         self._book = RuleBook(self._rules.values())
         for order, address in enumerate(self._addresses):
@@ -303,7 +188,27 @@ class _Site:
                 self._keys[order] = self._addresses[order].key()
         return True
 
+    def _without_losses(self, candidate: Rule) -> Rule | None:
+        """Return a candidate with the folders where it holds, and exceptions that save content.
+
+        The result is None if it has too little support, or if content would still be lost.
+        """
+        groups = self._groups(candidate)
+        rule = self._held(candidate, groups)
+        for _ in range(_EXCEPTED):
+            lost = [] if rule is None else self._lost(rule, groups)
+            if not lost:
+                return rule
+            for page, behind in lost:
+                group = groups.get(behind.key)
+                if group is not None:
+                    first = self._pages[group.first].address.url()
+                    group.contrary = _why_lost(page, behind, first)
+            rule = self._held(candidate, groups)
+        return None
+
     def _groups(self, rule: Rule) -> dict[int, _Group]:
+        """Return the groups of pages that a rule treats as one, by the keys of the pages."""
         first_at: dict[int, int] = {}
         for order, page in enumerate(self._pages):
             if page.content:
@@ -311,34 +216,35 @@ class _Site:
         groups: dict[int, _Group] = {}
         of_targets: dict[int, _Group] = {}
         for order, (page, address) in enumerate(zip(self._pages, self._addresses, strict=True)):
-            if not page.content or (target := rule.rewritten(address)) is None:
+            target = rule.rewritten(address) if page.content else None
+            if target is None:
                 continue
-            if (key := target.key()) not in of_targets:
+            key = target.key()
+            if key not in of_targets:
                 folder = rule.folder_of(address)
                 of_targets[key] = _Group(target, first_at.get(key, order), folder)
-            group = groups[page.key] = of_targets[key]
-            group.orders.append(order)
-            kept = self._pages[group.kept]
-            if page.content != kept.content:
-                group.contrary = (
-                    group.contrary or f"{page.address.url()} is not a copy of {kept.address.url()}"
-                )
-            elif not page.is_thin and address != self._addresses[group.kept]:
-                group.copies += 1
-                group.example = (
-                    group.example if group.copies > 1 else (page.address.url(), target.url())
-                )
-            elif (
-                rule.kind in _MIRRORS
-                and order == group.kept
-                and page.twin is None
-                and not page.is_thin
-            ):
-                # A place with its own content isn't a mirror of another one.
-                group.contrary = group.contrary or f"{page.address.url()} is a separate page"
+            groups[page.key] = of_targets[key]
+            self._add(of_targets[key], order, rule)
         if rule.find == FRAME:
             _forget_few_copies(of_targets.values())
         return groups
+
+    def _add(self, group: _Group, order: int, rule: Rule) -> None:
+        """Add the page at a place in the crawl to a group, as evidence for or against its rule."""
+        group.orders.append(order)
+        page = self._pages[order]
+        kept = self._pages[group.kept]
+        contrary = ""
+        if page.content != kept.content:
+            contrary = f"{page.address.url()} is not a copy of {kept.address.url()}"
+        elif not page.is_thin and self._addresses[order] != self._addresses[group.kept]:
+            if not group.copies:
+                group.example = (page.address.url(), group.target.url())
+            group.copies += 1
+        elif rule.kind in _MIRRORS and order == group.kept and _is_original(page):
+            # A place with its own content isn't a mirror of another one.
+            contrary = f"{page.address.url()} is a separate page"
+        group.contrary = group.contrary or contrary
 
     def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
         """Return a rule with the evidence for and against it in the folders where it holds.
@@ -358,10 +264,8 @@ class _Site:
         held = sorted(
             (group for folder in sound for group in folders[folder]), key=lambda group: group.first
         )
-        good, bad = (
-            [group for group in held if not group.contrary],
-            [group for group in held if group.contrary],
-        )
+        good = [group for group in held if not group.contrary]
+        bad = [group for group in held if group.contrary]
         support = len({self._pages[group.kept].content for group in good})
         if support < LEAST_SUPPORT:
             return self._held_at_pages(rule, groups)
@@ -407,10 +311,10 @@ class _Site:
 
         Each comes with the page that links to it but isn't fetched.
         """
-        rewritten = map(rule.rewritten, self._addresses)
-        targets = (
-            key if to is None else to.key() for key, to in zip(self._keys, rewritten, strict=True)
-        )
+        targets = []
+        for key, address in zip(self._keys, self._addresses, strict=True):
+            target = rule.rewritten(address)
+            targets.append(key if target is None else target.key())
         _, lost = walk(self._pages, targets)
         contents = {page.key: {page.content} for page, _ in lost.values()}
         # Links are compared as rewritten by the rule, so a page is reached if one of its group is.
@@ -419,6 +323,43 @@ class _Site:
         return [
             (page, behind) for page, behind in lost.values() if contents[page.key] <= lost.keys()
         ]
+
+
+def _order_of(rule: Rule) -> tuple[bool, bool, int, bool]:
+    """Return the place of a candidate among the others.
+
+    Queries come first, as in a RuleBook: framesets, because one rule is enough for all of their
+    pages, then those with the fewest parameters, and names before names with values.
+    """
+    return rule.kind != "query", rule.find != FRAME, rule.find.count("&"), "=" in rule.find
+
+
+def _merged(earlier: Rule, later: Rule) -> Rule:
+    """Return a rule that another round has found in further folders."""
+    return replace(
+        earlier,
+        folders=earlier.folders | later.folders,
+        exceptions=earlier.exceptions | later.exceptions,
+        targets=earlier.targets | later.targets,
+        support=earlier.support + later.support,
+        copies=earlier.copies + later.copies,
+        against=earlier.against + later.against,
+    )
+
+
+def _why_lost(page: Page, behind: Page, first: str) -> str:
+    """Say why the content of a page would be lost behind a page that isn't fetched.
+
+    `first` is the URL of the page that is fetched instead.
+    """
+    if page == behind:
+        return f"{behind.address.url()} is not a copy of {first}"
+    return f"{behind.address.url()} leads to {page.address.url()}, and {first} does not"
+
+
+def _is_original(page: Page) -> bool:
+    """Return whether a page has enough text, and isn't a copy of another page."""
+    return page.twin is None and not page.is_thin
 
 
 def _forget_few_copies(groups: Iterable[_Group]) -> None:
