@@ -19,8 +19,6 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import compress
-from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Final, Generic, NamedTuple, Self, TypeVar
 
@@ -68,9 +66,8 @@ class Address(NamedTuple):
 
     origin: str
     path: str
-    parameters: tuple[
-        str, ...
-    ]  # those in the path with their semicolons, then those of the query as written
+    #: Those in the path with their semicolons, then those of the query as written.
+    parameters: tuple[str, ...]
 
     @classmethod
     def of(cls, url: str) -> Self | None:
@@ -319,15 +316,14 @@ class Step(StrEnum):
 class Target:
     """What is known about a rewritten URL.
 
-    `confirmed` are the rules for which a copy was confirmed, `trusted` those for which an earlier
-    crawl confirmed one, and `urls` the keys of the URLs that lead here.
+    `confirmed` are the rules for which a copy was confirmed, and `trusted` those for which an
+    earlier crawl confirmed one. `urls` has the keys of the URLs that lead here. The value is False
+    if an earlier crawl delivered the page, and this one hasn't fetched it.
     """
 
     confirmed: set[str]
     trusted: frozenset[str] = frozenset()
-    urls: dict[int, bool] = field(
-        default_factory=dict
-    )  # False if an earlier crawl delivered it, and this one hasn't fetched it
+    urls: dict[int, bool] = field(default_factory=dict)
     is_on_its_way: bool = False
     is_wrong: bool = False
     predicted: int = 0  # requests that would bring copies
@@ -344,6 +340,17 @@ class Aim(NamedTuple):
     rewritten: Address
     target: Target
     rules: frozenset[str]
+
+
+class Lesson(NamedTuple, Generic[Request]):
+    """What follows from a page that arrived.
+
+    `wanted` are the skipped requests to make after all, and `withdrawn` is a rule that is no longer
+    used because it was wrong too often.
+    """
+
+    wanted: Sequence[Request] = ()
+    withdrawn: Rule | None = None
 
 
 class Predictor(Generic[Request]):
@@ -378,7 +385,8 @@ class Predictor(Generic[Request]):
         if address is None or address.origin not in self._origins:
             return None
         rewritten, rules = self._book.rewritten(address)
-        if (key := hash((purpose, rewritten.key()))) not in self._targets:
+        key = hash((purpose, rewritten.key()))
+        if key not in self._targets:
             if len(self._targets) == MOST_TARGETS:
                 return None
             digest = rewritten.digest()
@@ -396,7 +404,8 @@ class Predictor(Generic[Request]):
 
     def step(self, aim: Aim, request: Request, *, may_wait: bool) -> Step:
         """Decide whether to make a request now. A skipped one is kept, in case a rule was wrong."""
-        target, step = aim.target, Step.MADE
+        target = aim.target
+        step = Step.MADE
         if aim.rules and not target.is_wrong and target.urls.get(aim.url) is not False:
             if target.urls and aim.rules <= target.confirmed:
                 if self._is_check(aim):
@@ -421,8 +430,9 @@ class Predictor(Generic[Request]):
         Somebody else may cause a single copy by linking to a target at a made-up address. So a
         target that only this crawl knows is checked once more before anything is skipped there.
         """
+        target = aim.target
         # The views of a page may be in a separate folder, and would never be checked there.
-        target, place = aim.target, (aim.rules, aim.address.origin, aim.rewritten.folder())
+        place = (aim.rules, aim.address.origin, aim.rewritten.folder())
         target.predicted += 1
         self._predicted[place] += 1
         first = 2 if aim.rules <= target.trusted else 1
@@ -430,42 +440,47 @@ class Predictor(Generic[Request]):
             return True
         return self._predicted[place] % CHECKED == 0
 
-    def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
+    def learn(self, aim: Aim, original: Aim | None) -> Lesson[Request]:
         """Check the prediction about a page that arrived. If it's new, `original` is its own `aim`.
 
-        Return the skipped requests to make after all, and a rule to stop using because it was wrong
-        too often.
+        Return the skipped requests to make after all, and a rule to stop using.
         """
         target = aim.target
         target.is_on_its_way = False
         if original is None or original.target is not target:
             # A copy of anything else may be a wall.
-            return [], None
+            return Lesson()
         if target.urls and original.url not in target.urls:
-            target.is_wrong = True
-            # If several rules work together, the one that has done the least so far is blamed.
-            blamed = min(
-                aim.rules & self.rules.keys(),
-                key=lambda name: (self._copies[name], name),
-                default="",
-            )
-            self._others[blamed] += 1
-            withdrawn = None
-            if blamed and self._others[blamed] > (1 - LEAST_CONFIDENCE) * (
-                self._others[blamed] + self._copies[blamed]
-            ):
-                withdrawn = self.rules.pop(blamed)
-                self._book = RuleBook(self.rules.values())
-            is_wanted = [
-                each.target is target or (withdrawn and blamed in each.rules)
-                for _, each in self.skipped
-            ]
-            wanted = [request for request, _ in compress(self.skipped, is_wanted)]
-            self.skipped = [*compress(self.skipped, map(not_, is_wanted))]
-            return wanted, withdrawn
+            return self._contradicted(aim)
         if original is not aim:
             target.urls.setdefault(original.url, False)
             target.confirmed |= aim.rules | original.rules
             self._copies.update(aim.rules)
         target.urls[aim.url] = True
-        return [], None
+        return Lesson()
+
+    def _contradicted(self, aim: Aim) -> Lesson[Request]:
+        """Return what follows from a page that isn't the copy that its rules predicted."""
+        aim.target.is_wrong = True
+        # If several rules work together, the one that has done the least so far is blamed.
+        blamed = min(
+            aim.rules & self.rules.keys(),
+            key=lambda name: (self._copies[name], name),
+            default="",
+        )
+        self._others[blamed] += 1
+        withdrawn = None
+        predicted = self._others[blamed] + self._copies[blamed]
+        if blamed and self._others[blamed] > (1 - LEAST_CONFIDENCE) * predicted:
+            withdrawn = self.rules.pop(blamed)
+            self._book = RuleBook(self.rules.values())
+        wanted: list[Request] = []
+        skipped: list[tuple[Request, Aim]] = []
+        for request, skipped_aim in self.skipped:
+            is_behind_rule = withdrawn is not None and blamed in skipped_aim.rules
+            if skipped_aim.target is aim.target or is_behind_rule:
+                wanted.append(request)
+            else:
+                skipped.append((request, skipped_aim))
+        self.skipped = skipped
+        return Lesson(wanted, withdrawn)

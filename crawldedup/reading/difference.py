@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate, chain, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 # The number of characters up to which passages are shown. Further ones are only counted.
 LONGEST_DIFFERENCE: Final = 450
@@ -29,9 +29,14 @@ _MOST_WORDS: Final = 250  # of such a passage
 _WORD: Final = re.compile(r"[^\s。！？；，、]+[。！？；，、]*|[。！？；，、]+")
 _ENDS: Final = ".!?。！？"
 
-_Gap = tuple[
-    int, int, int, int
-]  # where different words begin and end in the old text, and in the new one
+
+class _Gap(NamedTuple):
+    """A passage that differs: where it begins and ends in the old text, and in the new one."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,8 @@ class Change:
     @property
     def marked(self) -> tuple[str, str, str, str]:
         """Return the four parts, with marks around what was removed and what was added."""
-        removed, added = (
-            self.removed and f"[-{self.removed}-]",
-            self.added and f"{{+{self.added}+}}",
-        )
+        removed = f"[-{self.removed}-]" if self.removed else ""
+        added = f"{{+{self.added}+}}" if self.added else ""
         return self.before, removed, added, self.behind
 
 
@@ -65,47 +68,88 @@ def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]
 
     Each is cut to `longest` characters on either side.
     """
-    sentences, other_sentences = _sentences(old), _sentences(new)
-    a, b = [*chain(*sentences)], [*chain(*other_sentences)]
-    starts, other_starts = (
-        [0, *accumulate(map(len, texts))] for texts in (sentences, other_sentences)
-    )
-    gaps: list[_Gap] = []
-    for number, (i, i_end, j, j_end) in enumerate(_gaps(sentences, other_sentences)):
-        start, end, other, other_end = (
-            starts[i],
-            starts[i_end],
-            other_starts[j],
-            other_starts[j_end],
-        )
-        while start < end and other < other_end and a[start] == b[other]:
-            start, other = start + 1, other + 1
-        while start < end and other < other_end and a[end - 1] == b[other_end - 1]:
-            end, other_end = end - 1, other_end - 1
-        words, other_words = a[start:end], b[other:other_end]
-        is_short = number < _MOST_PASSAGES and max(len(words), len(other_words)) <= _MOST_WORDS
-        whole = [(0, len(words), 0, len(other_words))]
-        for k, k_end, m, m_end in _gaps(words, other_words) if is_short else whole:
-            is_close = gaps and start + k - gaps[-1][1] <= _CLOSE_WORDS
-            k_start, m_start = gaps.pop()[::2] if is_close else (start + k, other + m)
-            gaps.append((k_start, start + k_end, m_start, other + m_end))
-    changed, shown_to = list[Change](), 0
-    for (start, end, other, other_end), (following, *_) in pairwise([*gaps, (len(a), 0, 0, 0)]):
-        before = " ".join(a[max(shown_to, start - _CONTEXT_WORDS) : start])
-        before = before if len(before) <= _LONGEST_CONTEXT else f"…{before[-_LONGEST_CONTEXT:]}"
+    old_sentences = _sentences(old)
+    new_sentences = _sentences(new)
+    old_words = list(chain(*old_sentences))
+    new_words = list(chain(*new_sentences))
+    changed: list[Change] = []
+    shown_to = 0
+    gaps = _differing_words(old_sentences, new_sentences)
+    behind_last = _Gap(len(old_words), len(old_words), len(new_words), len(new_words))
+    for gap, following in pairwise([*gaps, behind_last]):
+        before = " ".join(old_words[max(shown_to, gap.start - _CONTEXT_WORDS) : gap.start])
+        if len(before) > _LONGEST_CONTEXT:
+            before = f"…{before[-_LONGEST_CONTEXT:]}"
         # No word is shown twice.
-        shown_to = min(following, end + _CONTEXT_WORDS)
-        removed, added = _beginning(a[start:end], longest), _beginning(b[other:other_end], longest)
+        shown_to = min(following.start, gap.end + _CONTEXT_WORDS)
         changed.append(
-            Change(before, removed, added, _beginning(a[end:shown_to], _LONGEST_CONTEXT))
+            Change(
+                before,
+                removed=_beginning(old_words[gap.start : gap.end], longest),
+                added=_beginning(new_words[gap.new_start : gap.new_end], longest),
+                behind=_beginning(old_words[gap.end : shown_to], _LONGEST_CONTEXT),
+            )
         )
     return changed
+
+
+def _differing_words(
+    old_sentences: Sequence[Sequence[str]], new_sentences: Sequence[Sequence[str]]
+) -> list[_Gap]:
+    """Return where the words of two texts differ, with changes that are close to each other as one.
+
+    The numbers are those of words.
+    """
+    old_words = list(chain(*old_sentences))
+    new_words = list(chain(*new_sentences))
+    old_starts = [0, *accumulate(len(sentence) for sentence in old_sentences)]
+    new_starts = [0, *accumulate(len(sentence) for sentence in new_sentences)]
+    gaps: list[_Gap] = []
+    for number, passage in enumerate(_gaps(old_sentences, new_sentences)):
+        words = _Gap(
+            old_starts[passage.start],
+            old_starts[passage.end],
+            new_starts[passage.new_start],
+            new_starts[passage.new_end],
+        )
+        for gap in _parts_of(words, old_words, new_words, is_one_of_many=number >= _MOST_PASSAGES):
+            if gaps and gap.start - gaps[-1].end <= _CLOSE_WORDS:
+                last = gaps[-1]
+                gaps[-1] = gap._replace(start=last.start, new_start=last.new_start)
+            else:
+                gaps.append(gap)
+    return gaps
+
+
+def _parts_of(
+    passage: _Gap, old_words: Sequence[str], new_words: Sequence[str], *, is_one_of_many: bool
+) -> Iterator[_Gap]:
+    """Yield where the words of a passage differ.
+
+    A long passage, or one of many, is only shortened by the equal words at its ends.
+    """
+    start, end, new_start, new_end = passage
+    while start < end and new_start < new_end and old_words[start] == new_words[new_start]:
+        start += 1
+        new_start += 1
+    while start < end and new_start < new_end and old_words[end - 1] == new_words[new_end - 1]:
+        end -= 1
+        new_end -= 1
+    if is_one_of_many or max(end - start, new_end - new_start) > _MOST_WORDS:
+        if start < end or new_start < new_end:
+            yield _Gap(start, end, new_start, new_end)
+        return
+    for gap in _gaps(old_words[start:end], new_words[new_start:new_end]):
+        yield _Gap(
+            start + gap.start, start + gap.end, new_start + gap.new_start, new_start + gap.new_end
+        )
 
 
 def _sentences(text: str) -> list[tuple[str, ...]]:
     sentences: list[tuple[str, ...]] = []
     for line in text.split("\n"):
-        start, words = 0, _WORD.findall(line)
+        start = 0
+        words = _WORD.findall(line)
         for end, word in enumerate(words, 1):
             if word[-1] in _ENDS or end == len(words):
                 sentences.append(tuple(words[start:end]))
@@ -114,9 +158,10 @@ def _sentences(text: str) -> list[tuple[str, ...]]:
     return [*sentences[:_MOST_SENTENCES], rest] if rest else sentences
 
 
-def _gaps(a: Sequence[Any], b: Sequence[Any]) -> Iterator[_Gap]:
-    opcodes = SequenceMatcher(None, a, b).get_opcodes()
-    return ((i, i_end, j, j_end) for what, i, i_end, j, j_end in opcodes if what != "equal")
+def _gaps(old: Sequence[Any], new: Sequence[Any]) -> list[_Gap]:
+    """Return where two sequences differ."""
+    opcodes = SequenceMatcher(None, old, new).get_opcodes()
+    return [_Gap(*places) for what, *places in opcodes if what != "equal"]
 
 
 def difference(old: str, new: str) -> str | None:

@@ -58,11 +58,8 @@ def templates_of(package: str, *functions: Callable[..., object]) -> "Environmen
 
     HTML templates escape all values. An undefined variable raises an error.
     """
-    from jinja2 import (
-        Environment,
-        PackageLoader,
-        StrictUndefined,
-    )  # which not everyone has who asks for a report
+    # Not everyone who asks for a report has it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader(package, "page"),

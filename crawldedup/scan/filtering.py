@@ -46,10 +46,8 @@ _ENDINGS: Final = (
     "it must end in .jsonl, .json or .csv, optionally followed by .gz, .bz2, .xz or .zst, or in "
     ".warc, .warc.gz, .warc.zst or .parquet"
 )
-_COMPANIONS: Final = (
-    "request",
-    "metadata",
-)  # records about a response, which are useless without it
+# Records about a response, which are useless without it.
+_COMPANIONS: Final = ("request", "metadata")
 _SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
 _GROUP_BYTES: Final = 64 * 1024 * 1024  # of a row group, which is in memory until it is written

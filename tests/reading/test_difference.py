@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from crawldedup.reading.difference import (
     LONGEST_DIFFERENCE,
     LONGEST_TEXT,
+    changes,
     difference,
     packed_text,
     unpacked_text,
@@ -52,6 +53,14 @@ def with_words(**words: str) -> str:
 )
 def test_what_changed_is_told_among_its_words(old: str, new: str, told: str) -> None:
     assert difference(old, new) == told
+
+
+def test_another_line_break_is_no_change_behind_many_changes() -> None:
+    old = "".join([f"Old {number}.\nThis is sentence {number}.\n" for number in range(30)])
+    new = old.replace("Old", "New")
+    found = changes(f"{old}the last\nline", f"{new}the last line")
+    assert len(found) == 30
+    assert all(change.removed and change.added for change in found)
 
 
 NUMBERS = [f"{number:x}" for number in range(20_000)]
