@@ -113,7 +113,8 @@ class CrawlDeduplicator:
         except Exception as error:
             self._count_failure(url, error)
             return {}
-        verdict, main = judged.verdict, judged.read.main
+        verdict = judged.verdict
+        main = judged.read.main
         key = key_of(page)
         outcome = decide(verdict, options, seen=key in self._seen)
         if not (verdict.is_duplicate or outcome.unchanged):

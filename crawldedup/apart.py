@@ -84,7 +84,8 @@ def _pair_of(line: str) -> Pair | None:
         return None
     if not isinstance(value, Mapping):
         return None
-    url, original = value.get("url"), value.get("original")
+    url = value.get("url")
+    original = value.get("original")
     if not isinstance(url, str) or not url or not isinstance(original, str | None):
         return None
     return Pair(url, original)

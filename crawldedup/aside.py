@@ -87,7 +87,8 @@ class Aside:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Aside":
         """Return the item in a record. Raises ValueError if the record holds no item."""
-        verdict, item = record.get("verdict"), record.get("item")
+        verdict = record.get("verdict")
+        item = record.get("item")
         is_ours = record.get(FORMAT) == VERSION
         if not is_ours or not isinstance(verdict, dict) or not isinstance(item, dict):
             raise ValueError("not an item that was set aside")

@@ -62,11 +62,9 @@ class DedupResults(CrawlDeduplicator):
             result.success and result.html and is_html and 200 <= status < 300
         ):
             return
-        url, links, depth = (
-            result.redirected_url or result.url,
-            headers.get("link", ""),
-            result.metadata.get("depth"),
-        )
+        url = result.redirected_url or result.url
+        links = headers.get("link", "")
+        depth = result.metadata.get("depth")
         result.metadata[MARK] = await self.judge(url, result.html, links=links, is_start=not depth)
 
 

@@ -40,14 +40,10 @@ class DedupHook(CrawlDeduplicator):
 
         Raises ContextPipelineInterruptedError if the page is dropped.
         """
-        request, response = (
-            context.request,
-            getattr(context, "http_response", None) or context.response,
-        )
-        status, headers = (
-            getattr(response, "status_code", None) or response.status,
-            response.headers,
-        )
+        request = context.request
+        response = getattr(context, "http_response", None) or context.response
+        status = getattr(response, "status_code", None) or response.status
+        headers = response.headers
         declared = headers.get("content-type", HTML[0])
         if (
             request.method != "GET"
@@ -58,7 +54,8 @@ class DedupHook(CrawlDeduplicator):
         # The content of a browser has no encoding.
         encoding = None if hasattr(context, "page") else label_in_type(declared)
         html = await (context.page.content() if hasattr(context, "page") else response.read())
-        url, links = request.loaded_url or request.url, headers.get("link", "")
+        url = request.loaded_url or request.url
+        links = headers.get("link", "")
         mark = await self.judge(url, html, encoding, links=links, is_start=not request.crawl_depth)
         main = _main_of(mark)
         request.user_data[MARK] = mark
@@ -95,5 +92,6 @@ def _main_of(mark: dict[str, Any]) -> MainText | None:
 
     It must not stay there, because a queue writes the data of its requests to disk.
     """
-    text, name = mark.pop("text", None), mark.pop("name", None)
+    text = mark.pop("text", None)
+    name = mark.pop("name", None)
     return None if text is None else MainText(text, name)

@@ -146,7 +146,8 @@ class FileJournal:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             _prune(directory, keep, present=header["crawl"])
-            stem, number = f"{header['crawl']}-{_safe(header['host'])}-{header['pid']}", 1
+            stem = f"{header['crawl']}-{_safe(header['host'])}-{header['pid']}"
+            number = 1
             path = directory / f"{stem}.jsonl"
             # Process ids are reused, and one process may run several crawls.
             while path.exists():
@@ -296,7 +297,9 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
     """
     summaries = []
     for crawl in _by_crawl(_journals_at(Path(source))).values():
-        pages, ends, is_running = 0, set[str](), False
+        pages = 0
+        ends = set[str]()
+        is_running = False
         for journal in crawl:
             with journal.path.open("rb") as file:
                 line = b""

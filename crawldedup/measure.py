@@ -161,7 +161,8 @@ def run(given: Namespace, output: Output) -> None:
     pages = len(corpus.documents)
     with output.progress("comparing all pairs") as progress:
         truth = compare_all([document.text for document in corpus.documents], progress)
-    trials, left_out = [], []
+    trials = []
+    left_out = []
     for name in given.only or known:
         if given.only is None and pages > SLOW.get(name, pages):
             left_out.append(
@@ -206,7 +207,8 @@ def default_check(options: Options) -> Check:
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.reading.reader import PageContent, PageReader
 
-    dedup, reader = Deduplicator.from_options(options), PageReader(options)
+    dedup = Deduplicator.from_options(options)
+    reader = PageReader(options)
     seen = set[str]()
 
     def check(document: Document) -> str | None:
@@ -301,13 +303,16 @@ def run_trial(
     """
     from crawldedup.literature.bench import KeptPages
 
-    documents, fewest = corpus.documents, Options().min_words
+    documents = corpus.documents
+    fewest = Options().min_words
     urls: dict[int | None, str | None] = {
         None: None,
         **{page: document.url for page, document in enumerate(documents)},
     }
     kept = KeptPages(truth, siblings_among(documents)) if name == DEFAULT else KeptPages(truth)
-    outcomes, apart, seconds = list[Outcome](), list[Outcome](), list[float]()
+    outcomes = list[Outcome]()
+    apart = list[Outcome]()
+    seconds = list[float]()
     for page, document in enumerate(documents):
         progress(page + 1, len(documents))
         if truth.groups[page] < 0:
@@ -316,10 +321,8 @@ def run_trial(
         started = time.process_time()
         original = check(document)
         seconds.append(time.process_time() - started)
-        (best, nearest), (best_apart, nearest_apart) = (
-            kept.best(page),
-            kept.best(page, of_siblings=True),
-        )
+        (best, nearest) = kept.best(page)
+        (best_apart, nearest_apart) = kept.best(page, of_siblings=True)
         if original is None:
             kept.add(page)
         if truth.words[page] >= fewest:
@@ -352,7 +355,8 @@ def siblings_among(documents: Sequence[Document]) -> Callable[[int, int], bool]:
     marks = [_marks_of(document) for document in documents]
 
     def are_siblings(page: int, other: int) -> bool:
-        first, second = marks[page], marks[other]
+        first = marks[page]
+        second = marks[other]
         return first is not None and second is not None and bool(conflict(first, second))
 
     return are_siblings

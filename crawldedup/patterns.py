@@ -48,7 +48,8 @@ def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
             raise checks.refused(name, value, f"{_PATTERNS}; {hint}") from None
     patterns = []
     for expression in value if isinstance(value, list | tuple | set | frozenset) else [value]:
-        text, flags = getattr(expression, "pattern", expression), getattr(expression, "flags", 0)
+        text = getattr(expression, "pattern", expression)
+        flags = getattr(expression, "flags", 0)
         if not isinstance(text, str) or not text:
             raise checks.refused(name, expression, _PATTERNS)
         try:

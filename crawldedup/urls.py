@@ -105,7 +105,8 @@ def is_same_page(url: str, claimed: str) -> bool:
         url: The URL of the page.
         claimed: The canonical URL that the page claims to have.
     """
-    page, claim = _shortest_spelling(url), _shortest_spelling(claimed)
+    page = _shortest_spelling(url)
+    claim = _shortest_spelling(claimed)
     if page.host != claim.host:
         return False
     is_home_page = not claim.path and not claim.query

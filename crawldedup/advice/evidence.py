@@ -47,7 +47,9 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
         address = address_of(url)
         if address is None or of_site[address.origin] >= most // 3:
             continue
-        key, content, twin = address.key(), 0, None
+        key = address.key()
+        content = 0
+        twin = None
         match outcome:
             case "near" | "exact" if twin := address_of(of or ""):
                 original = twin.key()
@@ -91,12 +93,14 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
             order
         )
     waiting = led_to.pop(START, [])
-    fetched, visited = set[int](), set[int]()
+    fetched = set[int]()
+    visited = set[int]()
     reached = {0}
     skipped: list[tuple[Page, Page]] = []
     while waiting:
         order = heappop(waiting)
-        page, aim = pages[order], aims[order]
+        page = pages[order]
+        aim = aims[order]
         # Several crawlers of a fleet may have fetched a page and judged it differently.
         if page.key not in visited:
             if page.referer != START if aim is None else aim in fetched:

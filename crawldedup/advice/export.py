@@ -50,7 +50,8 @@ class Export(NamedTuple):
 
 def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Export:
     """Return the rules that a tool can apply without losing any content of these pages."""
-    exported, left_out = list[Any](), dict[str, str]()
+    exported = list[Any]()
+    left_out = dict[str, str]()
     addresses: Addresses = [page.address for page in pages]
     fetched, _ = walk(pages, (page.key for page in pages))
     needed = fetched
@@ -76,7 +77,8 @@ def _lossless(
 
     If the rule is left out, return the reason.
     """
-    left_alone, cost = set[str](), ""
+    left_alone = set[str]()
+    cost = ""
     while True:
         written = write(rule, left_alone)
         if isinstance(written, str):
@@ -123,17 +125,17 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | str
         asked = "&".join(part if "=" in part else f"{part}=*" for part in parts)
         places = [f"{path}|" for path in targets] or folders
         include = [f"{rule.site}{place}?{asked}" for place in places]
-        processor, arguments = "queryRemoval", list[Any](map(name_of, parts))
+        processor = "queryRemoval"
+        arguments = list[Any](map(name_of, parts))
     elif rule.kind == "prefix" and (
         removed := _removed(rule.find.split("/"), rule.replace.split("/"))
     ):
         # The rule doesn't apply to the page of the folder itself.
-        include, exclude, folders = (
-            [f"{rule.site}{rule.find}"],
-            [f"{rule.site}{rule.find}|", *exclude],
-            [rule.find],
-        )
-        processor, arguments = "subpathRemoval", list[Any](removed)
+        include = [f"{rule.site}{rule.find}"]
+        exclude = [f"{rule.site}{rule.find}|", *exclude]
+        folders = [rule.find]
+        processor = "subpathRemoval"
+        arguments = list[Any](removed)
     else:
         return "the tool can only remove parts of URLs"
     pattern = {"include": include, **({"exclude": exclude} if exclude else {})}

@@ -82,10 +82,8 @@ class Address(NamedTuple):
         if ";" in path:
             folder, _, leaf = path.rpartition("/")
             leaf, *in_path = leaf.split(";")
-            path, parameters = (
-                f"{folder}/{leaf}",
-                [*(f";{parameter}" for parameter in in_path), *parameters],
-            )
+            path = f"{folder}/{leaf}"
+            parameters = [*(f";{parameter}" for parameter in in_path), *parameters]
         # One string for all addresses of a site.
         return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", tuple(parameters))
 

@@ -194,7 +194,8 @@ def _records_in(stream: Any) -> Iterator[_FoundRecord]:
         if not re.fullmatch(r"[0-9]{1,18}", length):
             raise _DamageError("the Content-Length of this record is missing or impossible")
         content = stream.read(min(int(length), MOST_BYTES))
-        left, empty_lines = int(length) - len(content), 0
+        left = int(length) - len(content)
+        empty_lines = 0
         while left and (piece := stream.read(min(left, _LARGE_PIECE))):
             left -= len(piece)
         while (

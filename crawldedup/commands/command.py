@@ -146,7 +146,8 @@ def checked_options(
 def _store_of_environment() -> tuple[str, str]:
     """Return the URL of the store from the environment, and the variable that has it."""
     # An empty variable counts as not set, as in compose files with "${VARIABLE:-}".
-    url, file = os.environ.get(STORE_VARIABLE), os.environ.get(STORE_FILE_VARIABLE)
+    url = os.environ.get(STORE_VARIABLE)
+    file = os.environ.get(STORE_FILE_VARIABLE)
     if url or not file:
         return url or DEFAULT_STORE, STORE_VARIABLE
     try:

@@ -54,7 +54,8 @@ def decoded_body(body: bytes, headers: Headers) -> Body:
         decoder = _DECODERS.get(encoding)
         if decoder is not None:
             decoded = decoder(body)
-            body, is_whole = decoded.content, is_whole and decoded.is_whole
+            body = decoded.content
+            is_whole = is_whole and decoded.is_whole
     return Body(body, is_whole)
 
 

@@ -167,7 +167,8 @@ class _GzipUnpacker:
             data, self._held = data[:-_GZIP_TRAILER], data[-_GZIP_TRAILER:]
         elif not tail:
             # The file has ended.
-            data, self._held = self._held, b""
+            data = self._held
+            self._held = b""
         return self._unpack.decompress(tail + data, max_length)
 
 

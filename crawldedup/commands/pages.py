@@ -128,10 +128,8 @@ def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         matches = _matches_in_scopes(index, page, scope, output)
     lines = [] if matches else ["no remembered page resembles it"]
     for match in matches:
-        kind, copies = (
-            "exact" if match.exact else f"{match.similarity:.3f}",
-            "copy" if match.copies == 1 else "copies",
-        )
+        kind = "exact" if match.exact else f"{match.similarity:.3f}"
+        copies = "copy" if match.copies == 1 else "copies"
         sibling = f", a sibling: {kind_in_words(match.sibling)}" if match.sibling else ""
         lines.append(
             f"{kind}: {printable(match.url) or '(a page without URL)'} ({match.copies:,} {copies} "
@@ -217,7 +215,8 @@ def explain(
 def _explanation_in_words(
     value: dict[str, Any], told: Explanation, detail: bool
 ) -> Iterator[RenderableType]:
-    verdict, scope_key = told.verdict, printable(value["scope_key"])
+    verdict = told.verdict
+    scope_key = printable(value["scope_key"])
     yield _in_words(verdict)
     yield from _paragraphs_in_words(verdict)
     yield (
@@ -263,11 +262,14 @@ def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
         outcome = "same text"
     apart = ""
     if candidate.sibling is not None:
-        outcome, apart = "sibling", f", {kind_in_words(candidate.sibling)}"
+        outcome = "sibling"
+        apart = f", {kind_in_words(candidate.sibling)}"
     elif candidate.is_view and not match.exact:
-        outcome, apart = "view", ", the same address except for a view that its site has proved"
+        outcome = "view"
+        apart = ", the same address except for a view that its site has proved"
     elif candidate.has_former_text and not match.exact:
-        outcome, apart = "same text", ", which a copy had before this page replaced it"
+        outcome = "same text"
+        apart = ", which a copy had before this page replaced it"
     yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}{apart}"
     probe = "known by its URL" if candidate.probe is None else f"found by probe {candidate.probe}"
     numbers = f", cost {candidate.cost}, {probe}" if detail else ""
@@ -357,7 +359,8 @@ def _may_be_view(comparison: Comparison, first: Page) -> bool:
         return False
     if comparison.similarity is None or comparison.similarity < _LEAST_OF_VIEWS:
         return False
-    address, its = Address.of(first.url), Address.of(comparison.verdict.url)
+    address = Address.of(first.url)
+    its = Address.of(comparison.verdict.url)
     if address is None or its is None or address.views == its.views:
         return False
     return replace(address, views=()) == replace(its, views=())

@@ -50,7 +50,9 @@ def restore(given: Namespace, output: Output) -> None:
     if _decides_again(given):
         _check_fields(paths, given)
     told_apart = _ToldApart(given.apart) if given.apart else None
-    read, restored, unreadable = 0, 0, 0
+    read = 0
+    restored = 0
+    unreadable = 0
     with ExitStack() as stack:
         judge = stack.enter_context(_Judge(given, output)) if _decides_again(given) else None
         out = stack.enter_context(target_file(target, force=given.force))

@@ -87,7 +87,8 @@ def with_claim(
     claimed = claimed_url(page.url, read.links, headers)
     needs_canonical = may_name_more(page.url)
     if claimed is None or canonical_url(claimed) == canonical_url(page.url):
-        is_poor, claimed = claimed is None and needs_canonical, None
+        is_poor = claimed is None and needs_canonical
+        claimed = None
     else:
         is_poor = needs_canonical or not is_same_page(page.url, claimed)
     return replace(

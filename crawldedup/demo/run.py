@@ -126,7 +126,8 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
         dedup.open(NO_SESSION)
     settings = {**_SETTINGS, "CRAWLDEDUP_STORE": store, "CRAWLDEDUP_JOURNAL": folder / "journal"}
     options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-    spider, answers = Path(__file__).with_name("spider.py"), count(1)
+    spider = Path(__file__).with_name("spider.py")
+    answers = count(1)
 
     def reply_to(target: str) -> Reply:
         progress(next(answers), len(site.pages))
@@ -172,7 +173,8 @@ def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
 
     A page is dropped correctly if its original is in the same cluster.
     """
-    score, kept = Score(), set[str]()
+    score = Score()
+    kept = set[str]()
     for page in pages:
         entry = site.entry(page["url"])
         if entry is None:
@@ -192,10 +194,8 @@ def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
         else:
             kept.add(entry.cluster)
     seen = {target_of(page["url"]) for page in pages}
-    score.kept, score.not_reached = (
-        len(kept),
-        [path for path in site.manifest() if path not in seen],
-    )
+    score.kept = len(kept)
+    score.not_reached = [path for path in site.manifest() if path not in seen]
     return score
 
 

@@ -163,7 +163,8 @@ def all_pages() -> dict[str, SitePage]:
 
     The articles come first.
     """
-    pages, texts = dict[str, SitePage](), dict[str, str]()
+    pages = dict[str, SitePage]()
+    texts = dict[str, str]()
     for line in Path(__file__).with_name("site.jsonl").read_text("utf-8").strip().split("\n"):
         row: dict[str, Any] = json.loads(line)
         body = row.pop("body").encode(row.pop("encoding", "utf-8"))

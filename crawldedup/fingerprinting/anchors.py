@@ -111,8 +111,10 @@ def _pieces(text: str) -> Iterator[_Piece]:
         parts = words // PARAGRAPH_WORDS or 1
         for part in range(parts):
             # Words are counted exactly, but letters are only cut near the words.
-            begin, end = len(line) * part // parts, len(line) * (part + 1) // parts
-            words_before, words_after = words * part // parts, words * (part + 1) // parts
+            begin = len(line) * part // parts
+            end = len(line) * (part + 1) // parts
+            words_before = words * part // parts
+            words_after = words * (part + 1) // parts
             yield _Piece(line[begin:end], words_after - words_before)
 
 

@@ -191,17 +191,14 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
     for source, count, thin in zip(sources, words.tolist(), (~is_full).tolist(), strict=True):
         digest = text_digest(source.text if source.whole is None or not thin else source.whole, key)
         if thin:
-            search_weights, verify_weights = (
-                np.zeros(SEARCH_BITS, np.float32),
-                np.zeros(VERIFY_BITS, np.float32),
-            )
-            search, verify = (
-                digest,
-                thin_bits(digest if source.core is None else text_digest(source.core, key)),
-            )
+            search_weights = np.zeros(SEARCH_BITS, np.float32)
+            verify_weights = np.zeros(VERIFY_BITS, np.float32)
+            search = digest
+            verify = thin_bits(digest if source.core is None else text_digest(source.core, key))
         else:
             search_weights, verify_weights, search_bits, verify_bits = next(rows)
-            search, verify = int.from_bytes(search_bits.tobytes(), "big"), verify_bits.tobytes()
+            search = int.from_bytes(search_bits.tobytes(), "big")
+            verify = verify_bits.tobytes()
         page = Fingerprint(
             search=search,
             search_weights=search_weights,
@@ -275,9 +272,13 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
     pairs = mix(pairs)
     # The words and pairs of each page, and its shingles. Those that reach into the next page are
     # left out.
-    features, triples, texts, end = [], [], [], 0
+    features = []
+    triples = []
+    texts = []
+    end = 0
     for count in words:
-        start, end = end, end + count
+        start = end
+        end = end + count
         features += [hashes[start:end], pairs[start : end - 1]]
         triples.append(shingles[start : end - 2])
         texts.append(hashes[start:end])

@@ -53,13 +53,15 @@ def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
     repeated = _occur_again(shingles)
     singles_before = np.concatenate([[0], np.cumsum(~repeated)])
     eligible = repeated & ~_is_first(shingles)
-    hashes, size = shingles, SHINGLE_WORDS
+    hashes = shingles
+    size = SHINGLE_WORDS
     longer = []
     for wanted in _LONGER:
         while size < wanted:
             hashes = mix(hashes[:-size] * _LONGER_FACTOR + hashes[size:])
             size *= 2
-        count, is_first = len(hashes), _is_first(hashes)
+        count = len(hashes)
+        is_first = _is_first(hashes)
         inner = size - SHINGLE_WORDS + 1
         singles = singles_before[inner : inner + count] - singles_before[:count]
         eligible = eligible[:count] & (singles == 0)

@@ -157,7 +157,8 @@ def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
 
     Hashes are the same on every machine and Python.
     """
-    words, secrets = _words(text), _secrets(key)
+    words = _words(text)
+    secrets = _secrets(key)
     if words.separators is None:
         values = secrets.plane.take(words.codes)
     else:
@@ -251,7 +252,8 @@ def _secrets(key: Key) -> _Secrets:
     _, codes = _plane_tables()
     plane = _values_of(codes, np.uint64(of_letters))
     plane[codes == 0] = 0
-    powers, inverse_powers = _powers(base), _powers(pow(base, -1, 1 << 64))
+    powers = _powers(base)
+    inverse_powers = _powers(pow(base, -1, 1 << 64))
     return _Secrets(plane, powers, inverse_powers, np.uint64(of_letters), np.uint64(of_words))
 
 
@@ -276,7 +278,8 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
         )
     if len(values) > _BLOCK:
         # A word that is longer is cut off.
-        values, starts = values[starts[0] :][:_BLOCK], np.zeros(1, np.intp)
+        values = values[starts[0] :][:_BLOCK]
+        starts = np.zeros(1, np.intp)
     values *= secrets.powers[: len(values)]
     sums = np.add.reduceat(values, starts)
     sums *= secrets.inverse_powers.take(starts)

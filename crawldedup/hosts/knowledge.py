@@ -205,7 +205,8 @@ class HostKnowledge:
         folder = folder_of(page.url)
         if not numbers or not self._compares_loads(page.url, folder):
             return
-        name, now = _name_without_visit(page), self._clock()
+        name = _name_without_visit(page)
+        now = self._clock()
         with self._lock:
             earlier = self._loads.get(name) or _NEVER
             if earlier.numbers is None:
@@ -314,7 +315,8 @@ class HostKnowledge:
 
     def _note_value(self, address: Address, folder: Folder, view: View, *, recurs: bool) -> None:
         """Note the path where a value occurs, or an empty text if it recurs."""
-        key, path = _values_key(address, folder, view), shortened(address.path)
+        key = _values_key(address, folder, view)
+        path = shortened(address.path)
         is_elsewhere = recurs or self._values.get(key, path) != path
         put_last(self._values, key, "" if is_elsewhere else path, _MOST_PAGES)
 

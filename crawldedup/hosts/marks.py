@@ -118,14 +118,17 @@ def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: F
         load: One load of the page.
         other: The other load.
     """
-    marks, others = unpacked(load.marks), unpacked(other.marks)
+    marks = unpacked(load.marks)
+    others = unpacked(other.marks)
     if marks is None or others is None or load.key_id != other.key_id:
         return
-    content, its = marks.content, others.content
+    content = marks.content
+    its = others.content
     if _are_alike(load, other) or _say_the_same(load, other, content, its):
         # It is the same page, perhaps under another name.
         is_conflict = have_other_names(content.names, its.names)
-        best, other_best = best_name(content.names), best_name(its.names)
+        best = best_name(content.names)
+        other_best = best_name(its.names)
         values = [name.hash for name in (best, other_best) if name is not None]
         _note(changes, NAME, _hash_of(page), values if is_conflict else [])
     if not have_other_names(content.names, its.names):
@@ -236,7 +239,9 @@ def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
     if page is None:
         return marks
     content = page.content
-    names, pictures, players = content.names, content.pictures, content.players
+    names = content.names
+    pictures = content.pictures
+    players = content.players
     best = best_name(names)
     if NAME in kinds and best is not None:
         # The name still tells the page apart from pages with other names.

@@ -139,7 +139,8 @@ def _are_copies(view: ViewOfPage, other: ViewOfPage) -> bool | None:
     """Return whether two views are copies of one page, or None if that's unclear."""
     if have_other_names(view.names, other.names):
         return False
-    first, second = view.fingerprint, other.fingerprint
+    first = view.fingerprint
+    second = other.fingerprint
     if first.digest == second.digest:
         return True if have_same_name(view.names, other.names) else None
     if first.thin or second.thin:

@@ -149,7 +149,8 @@ def _ignored_kinds(hosts: HostKnowledge, url: str, marks: bytes) -> frozenset[st
     steady = unpacked(hosts.steady_marks(url, marks))
     if own is None or steady is None:
         return frozenset()
-    before, after = own.content, steady.content
+    before = own.content
+    after = steady.content
     gone = {
         "name": before.names != after.names,
         "picture": before.pictures != after.pictures,
@@ -173,7 +174,9 @@ def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanat
 
     The text and the marks of the page, and the number of pages in the index, are left out.
     """
-    fingerprint, query, records = search.fingerprint, search.query, search.records
+    fingerprint = search.fingerprint
+    query = search.query
+    records = search.records
     compared = [candidate_of(fingerprint, query, record, search.similarity) for record in records]
     bounds = query.rule.bounds
     bar = bounds.bar(
@@ -320,7 +323,8 @@ class _Pair:
         self._pages = (first, second)
         self._key = key  # the key with which the lines that `hosts` knows are hashed
         # Parameters that keep pages apart would hide how similar the texts are.
-        parameters, apart = options.distinguish_params, options.apart
+        parameters = options.distinguish_params
+        apart = options.apart
         options = replace(options, distinguish_params=None, apart=None)
         self._reader = PageReader(options)
         self._queries = QueryBuilder(options, hosts)

@@ -315,7 +315,8 @@ class Judge:
             self._index.queries.hot_prefixes.learn(job.query, answer)
         verdict = verdict_of(job.page.url, job.fingerprint, job.query, answer)
         if verdict.changed_by and answer.record and isinstance(job.content, PageContent | ReadPage):
-            shown, key = job.content.marks, self._index.key
+            shown = job.content.marks
+            key = self._index.key
             verdict = with_new_values(verdict, job.query, answer.record, shown, key)
         return self.with_coverage(verdict, job.page, job.fingerprint, job.query)
 

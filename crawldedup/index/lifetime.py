@@ -151,7 +151,8 @@ class Index:
 
     def note_pages(self, pages: int) -> None:
         """Note how many pages the index has, according to its store. A loss is reported once."""
-        before, self.pages = self.pages, pages
+        before = self.pages
+        self.pages = pages
         if self._has_lost_pages or before < _LEAST_LOST or pages * _SHARE_LOST > before:
             return
         self._has_lost_pages = True

@@ -87,7 +87,8 @@ class HotPrefixes:
 
     def learn(self, query: Query, answer: Answer) -> None:
         """Note how many candidates the search for a page found, if there was a search."""
-        most, met = query.max_candidates, answer.candidates
+        most = query.max_candidates
+        met = answer.candidates
         if query.exact_only or answer.kind is Kind.REVISIT:
             return
         if not self._extra_bits and met < most:

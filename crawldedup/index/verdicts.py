@@ -77,7 +77,8 @@ def _verdict_beside(
         similarity = hamming = None
     else:
         match = match_of(page, query, record)
-        similarity, hamming = match.similarity, match.hamming
+        similarity = match.similarity
+        hamming = match.hamming
     changed = answer.changed and not _is_same_with_all_numbers(page, query, record)
     return Verdict(
         kind=answer.kind,

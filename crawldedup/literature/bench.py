@@ -154,7 +154,9 @@ def compare_all(
 
     `progress` is called as in `similar_pairs`.
     """
-    truth, sets, numbers = Truth(), list[Ids](), dict[bytes, int]()
+    truth = Truth()
+    sets = list[Ids]()
+    numbers = dict[bytes, int]()
     for text in texts:
         found = words(text)
         ids = np.array(sorted(set(map(hash, shingles(found)))), np.int64)
@@ -209,7 +211,8 @@ def by_minhash(similarity: float) -> Detector:
     """Find pages that agree on a band, and keep those whose estimate reaches `similarity`."""
     # Candidates are verified, so finding too many costs less than missing one.
     bands, _ = bands_for(max(similarity - 0.1, 0.5), PERMUTATIONS, false_negative_weight=0.9)
-    index, urls = BandedIndex(bands), list[str]()
+    index = BandedIndex(bands)
+    urls = list[str]()
 
     def check(url: str, text: str) -> str | None:
         signature = minhash(word_shingles(text), PERMUTATIONS)

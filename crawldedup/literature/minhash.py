@@ -117,7 +117,8 @@ def bands_for(
     _check_share("false_negative_weight", false_negative_weight)
     _check_count("permutations", permutations)
     middles = (np.arange(_STEPS) + 0.5) / _STEPS
-    below, above = threshold * middles, threshold + (1 - threshold) * middles
+    below = threshold * middles
+    above = threshold + (1 - threshold) * middles
     choices = []
     for rows in range(1, permutations + 1):
         bands = np.arange(1, permutations // rows + 1)[:, None]
@@ -181,7 +182,8 @@ def similar_pairs(
     signatures: Sequence[Signature], bands: int, threshold: float
 ) -> set[tuple[int, int]]:
     """Return the pairs that agree on a band, and whose estimate reaches the threshold."""
-    index, pairs = BandedIndex(bands), set()
+    index = BandedIndex(bands)
+    pairs = set()
     for number, signature in enumerate(signatures):
         pairs |= {(earlier, number) for earlier in index.candidates(signature)}
         index.add(signature)

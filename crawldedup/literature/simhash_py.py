@@ -112,7 +112,9 @@ class Table:
     def __init__(
         self, distance: int, permutation: Sequence[int], *, first_bytes: range = ALL_BYTES
     ) -> None:
-        self.distance, self.permutation, self.first_bytes = distance, permutation, first_bytes
+        self.distance = distance
+        self.permutation = permutation
+        self.first_bytes = first_bytes
         bits = sum(permutation).bit_length()
         if sum(permutation) != (1 << bits) - 1 or sum(map(int.bit_count, permutation)) != bits:
             raise ConfigurationError(
@@ -275,7 +277,8 @@ def _near_pairs(table: Table, hashes: Hashes) -> Iterator[Hashes]:
     """Yield pairs of near keys that share the leading blocks, shape (2, pairs)."""
     keys = np.sort(table.permute(hashes))
     prefixes = keys & table.search_mask
-    starts, step = np.flatnonzero(prefixes[1:] == prefixes[:-1]), 1
+    starts = np.flatnonzero(prefixes[1:] == prefixes[:-1])
+    step = 1
     while len(starts):
         near = starts[np.bitwise_count(keys[starts] ^ keys[starts + step]) <= table.distance]
         yield np.stack((keys[near], keys[near + step]))

@@ -130,10 +130,8 @@ class VolatilitySearch:
     """
 
     def __init__(self, distance: int = 3, *, similarity: float = 0.9, recall: float = 0.98) -> None:
-        self.distance, self.recall = (
-            checks.whole(0, _BITS - 1)("distance", distance),
-            _check_share("recall", recall),
-        )
+        self.distance = checks.whole(0, _BITS - 1)("distance", distance)
+        self.recall = _check_share("recall", recall)
         self.similarity = _check_share("similarity", similarity)
         self.probes = 0  #: The number of probes in all searches so far.
         self._hashes = array("Q")

@@ -37,7 +37,8 @@ def advise(given: Namespace, output: Output) -> None:
     with output.shares() as progress, Database(progress) as database:
         unreadable = database.load(journals)
         pages, withdrawn = database.evidence()
-        rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
+        rules = mine(pages, withdrawn)
+        writer = _WRITERS.get(given.format)
         database.explain_by(rules)
         without_rule = database.rows(
             "copied_patterns", least=_LEAST_PAGES, share=_LEAST_COPIES, most=_MOST_PATTERNS
@@ -75,7 +76,8 @@ def advise(given: Namespace, output: Output) -> None:
 
 
 def _without_rule_in_words(pattern: Row) -> str:
-    place, pages = f"{pattern['site']}{pattern['name']}", pluralize(pattern["pages"], "page")
+    place = f"{pattern['site']}{pattern['name']}"
+    pages = pluralize(pattern["pages"], "page")
     number = pattern["kept"]
     kept = f"{number:,} of {pages} {'was' if number == 1 else 'were'} kept"
     if not number:

@@ -61,7 +61,8 @@ def run(given: Namespace, output: Output) -> None:
         for source in given.sources:
             for crawl in crawls(source):
                 began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
-                count, state = pluralize(crawl.pages, "page"), printable(crawl.state)
+                count = pluralize(crawl.pages, "page")
+                state = printable(crawl.state)
                 output.show(
                     asdict(crawl), f"{printable(crawl.name)}  {began} UTC, {count}, {state}"
                 )

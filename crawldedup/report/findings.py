@@ -47,7 +47,8 @@ def findings_of(report: Mapping[str, Any]) -> list[Finding]:
 
 
 def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
-    totals, crawl = report["totals"], report["crawl"]
+    totals = report["totals"]
+    crawl = report["crawl"]
     if not totals["checked"]:
         yield Finding("bad", "No page was checked.", "skipped")
     for site in report["shells"][:_MOST_NAMED]:
@@ -140,8 +141,10 @@ def _one_page(report: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield the page that nearly all others are copies of, unless another finding explains it."""
     if not _is_one_page(report):
         return
-    cluster, checked = report["clusters"][0], report["totals"]["checked"]
-    kept, copies = cluster["kept"], cluster["copies"]
+    cluster = report["clusters"][0]
+    checked = report["totals"]["checked"]
+    kept = cluster["kept"]
+    copies = cluster["copies"]
     urls = [url for member in cluster["members"] for url in (member["url"], member["original"])]
     others = [url for url in urls if url and url != kept]
     pair = ""
@@ -231,7 +234,8 @@ def _text_of_trap(group: Mapping[str, Any]) -> str:
     """
     hardly = group["hardly_apart"]
     copies = group["duplicates"] + group["counts"]["thin"]
-    place, pages = f"{group['site']}{group['name']}", pluralize(group["checked"], "page")
+    place = f"{group['site']}{group['name']}"
+    pages = pluralize(group["checked"], "page")
     rest = group["checked"] - copies - hardly
     if not hardly and not rest:
         return f"A trap ({group['trap']}): all {pages} at {place} are copies or nearly empty."
@@ -271,7 +275,8 @@ def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield rules and budgets that save downloads, and rules that proved wrong."""
-    advice, withdrawn = report["advice"], report["withdrawn"]
+    advice = report["advice"]
+    withdrawn = report["withdrawn"]
     if advice:
         downloads = pluralize(report["advice_saves"], "download")
         what = f"{pluralize(len(advice), 'URL rule')} would have saved {downloads}"

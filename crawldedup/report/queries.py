@@ -132,10 +132,8 @@ class Database(AbstractContextManager["Database"]):
         with self._errors():
             self._connection.execute(f"CREATE SCHEMA {schema}")
         self.use(schema)
-        paths, offsets = (
-            [str(journal.path) for journal in journals],
-            [journal.started - start for journal in journals],
-        )
+        paths = [str(journal.path) for journal in journals]
+        offsets = [journal.started - start for journal in journals]
         # DuckDB reads each path as a pattern.
         patterns = [_MAGIC.sub(r"[\g<0>]", path) for path in paths]
         self.rows("make_lines", files=patterns, names=paths, offsets=offsets)
@@ -164,7 +162,8 @@ class Database(AbstractContextManager["Database"]):
     def write(self, name: str, path: str, layout: str, columns: str, **values: Any) -> None:
         """Write columns of a query's rows to a file in the given layout. Raises ReportError."""
         self.tell("writing", 0)
-        query, columns = self._queries[name].rstrip(";\n"), self._queries[columns].rstrip(";\n")
+        query = self._queries[name].rstrip(";\n")
+        columns = self._queries[columns].rstrip(";\n")
         copy = f"COPY (SELECT {columns} FROM ({query})) TO $path ({layout}, USE_TMP_FILE false)"
         with self._errors():
             self._connection.execute(copy, {"path": path, **values})
@@ -178,7 +177,8 @@ class Database(AbstractContextManager["Database"]):
 
             A rule for single pages explains all copies at these, as it was mined from nothing else.
             """
-            copy, kept = Address.of(url), Address.of(original)
+            copy = Address.of(url)
+            kept = Address.of(original)
             if copy is None or kept is None:
                 return False
             target, used = book.rewritten(copy)
@@ -211,7 +211,8 @@ class Database(AbstractContextManager["Database"]):
         try:
             yield
         except self._failures as error:
-            reason, folder = str(error).partition("\n")[0], Path(self._temporary.name).parent
+            reason = str(error).partition("\n")[0]
+            folder = Path(self._temporary.name).parent
             raise ReportError(
                 f"cannot make the report with temporary files in {folder}: {reason}"
             ) from error
@@ -231,7 +232,8 @@ def _site_at(origin: str) -> str:
         .lower()
         .removesuffix({"http": ":80", "https": ":443"}.get(scheme, ""))
     )
-    site, port = site_of(f"//{host}"), host.rpartition(":")[2]
+    site = site_of(f"//{host}")
+    port = host.rpartition(":")[2]
     return f"{site}:{port}" if site and port != host and port.isdecimal() else site or host
 
 
@@ -263,7 +265,8 @@ def make_report(
     _join_firsts(database)
     # A scan follows no links, so it has no downloads to save.
     pages, withdrawn = ([], []) if crawl["is_scan"] else database.evidence(most=100_000)
-    rules, in_use = mine(pages, withdrawn), database.rules_in_use()
+    rules = mine(pages, withdrawn)
+    in_use = database.rules_in_use()
     # Many URLs of one page may still be a trap, unless a rule is already in use for them.
     database.explain_by([rule for rule in rules if not rule.targets or rule.name in in_use])
     # A crawl with rules still fetches some of the copies, to check the rules.
@@ -326,7 +329,8 @@ def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Ro
 
     A process has no `end` while it is running, or if it was killed.
     """
-    last, ends = journals[-1], database.rows("ends")
+    last = journals[-1]
+    ends = database.rows("ends")
     processes = [
         {"host": journal.host, "pid": journal.pid, "started": journal.started, "end": row["end"]}
         for journal, row in zip(journals, ends, strict=True)
@@ -363,14 +367,16 @@ def _similarity(database: Database, settings: Row) -> Row:
 
     `limit` is the lowest estimate that this crawl accepted.
     """
-    wanted, limit = settings.get("similarity"), settings.get("threshold")
+    wanted = settings.get("similarity")
+    limit = settings.get("threshold")
     what_if = []
     if wanted is not None and limit is not None:
         for similarity in (0.8, 0.85, 0.9, 0.95):
             tried = limit_at(similarity, wanted=wanted, limit=limit)
             counts = database.row("what_if", limit=tried, is_looser=similarity < wanted)
             what_if.append({"similarity": similarity, "limit": tried, **counts})
-    bins, least = database.rows("bins", limit=limit or 1), database.rows("least_alike")
+    bins = database.rows("bins", limit=limit or 1)
+    least = database.rows("least_alike")
     return {"wanted": wanted, "limit": limit, "bins": bins, "what_if": what_if, "least": least}
 
 

@@ -199,7 +199,8 @@ def lasting(seconds: float) -> str:
     """Return a duration in at most two units: "2 h 5 min", "3 min 20 s", "1.25 s", "4.2 ms"."""
     if seconds < 60:
         return f"{1000 * seconds:.3g} ms" if 0 < seconds < 1 else f"{seconds:.3g} s"
-    rest, parts = round(seconds), list[str]()
+    rest = round(seconds)
+    parts = list[str]()
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
         number, rest = divmod(rest, size)
         if number:
@@ -250,7 +251,9 @@ def link(url: str) -> str:
 def headline(report: Mapping[str, Any]) -> str:
     """Return the most important figures in a sentence or two."""
     totals = report["totals"]
-    counts, checked, copies = totals["counts"], totals["checked"], totals["duplicates"]
+    counts = totals["counts"]
+    checked = totals["checked"]
+    copies = totals["duplicates"]
     if not checked:
         return f"{totals['responses']:,} responses came in, and none of them was checked."
     if report["crawl"]["is_scan"]:

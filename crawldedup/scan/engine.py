@@ -147,7 +147,8 @@ class Columns:
         columns = cls(**empty, marks=Lists(np.frombuffer(b"".join(marks), np.uint8), sizes))
         for row, page_row in enumerate(pages):
             page = page_row.fingerprint
-            columns.search[row], columns.digest[row] = page.search, page.digest
+            columns.search[row] = page.search
+            columns.digest[row] = page.digest
             columns.verify[row] = np.frombuffer(page.verify, np.uint8)
             columns.volatility[row] = np.minimum(
                 np.abs(page.search_weights) * pairing.VOLATILITY_UNIT, 255
@@ -155,9 +156,11 @@ class Columns:
             columns.steps[row] = model.grid_rows(
                 np.abs(page.verify_weights), model.steepness(threshold)
             )
-            columns.thin[row], columns.rank[row] = page.thin, page_row.rank
+            columns.thin[row] = page.thin
+            columns.rank[row] = page_row.rank
             keys = exact_keys(page.search, page.digest & DIGEST_MASK, page_row.marks)
-            columns.identity[row], columns.address[row] = keys.identity or 0, keys.address or 0
+            columns.identity[row] = keys.identity or 0
+            columns.address[row] = keys.address or 0
             columns.twin[row] = page_row.twin
         return columns
 
@@ -255,7 +258,8 @@ def similarities_of(
     """Return the most likely similarities of pairs of pages, given by their rows, as in
     `estimate_similarity`.
     """
-    tables, steepness = model.normal_tables(), model.steepness(threshold)
+    tables = model.normal_tables()
+    steepness = model.steepness(threshold)
     last = len(tables.equal) - 1
     # A bit that differs counts against the pair, so the table holds both cases.
     both = np.concatenate((tables.equal, -tables.different))
@@ -264,14 +268,16 @@ def similarities_of(
         offsets = differing * np.int32(last + 1)
         sizes = pages.steps[later[part]].astype(np.float32) + np.float32(0.5)
         # Bisect the derivative of the log likelihood, which is concave, for all pairs at once.
-        low, high = np.zeros(len(sizes)), np.full(len(sizes), model.MAX_SIMILARITY)
+        low = np.zeros(len(sizes))
+        high = np.full(len(sizes), model.MAX_SIMILARITY)
         while (high - low).max(initial=0) > _TOLERANCE:
             middle = (low + high) / 2
             rho = 2 * middle / (1 + middle)
             scale = rho / np.sqrt(1 - rho * rho) / steepness
             rows = np.minimum((sizes * scale[:, None].astype(np.float32)).astype(np.int32), last)
             rises = both.take(rows + offsets).sum(axis=1) > 0
-            low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+            low = np.where(rises, middle, low)
+            high = np.where(rises, high, middle)
         similarities[part] = np.where(differing.any(axis=1), (low + high) / 2, 1.0)
     return similarities
 
@@ -401,7 +407,8 @@ class _Batch:
     def namesakes(self) -> Iterator[Keys]:
         """Yield pairs of pages that have an exact key in common and need a decision."""
         is_judged = self._judged == np.arange(len(self._judged))
-        judged, firsts = np.flatnonzero(is_judged), np.flatnonzero(self._is_first)
+        judged = np.flatnonzero(is_judged)
+        firsts = np.flatnonzero(self._is_first)
         sources = [(name, numbers) for name in SHARED for numbers in (judged, firsts)]
         for name, numbers in [("twin", judged), *sources]:
             keys = getattr(self._pages, name)[self._rows[numbers]]
@@ -409,7 +416,8 @@ class _Batch:
                 yield pairs[self._are_comparable(pairs)]
 
     def _are_comparable(self, pairs: Keys) -> NDArray[np.bool_]:
-        later, earlier = self._rows[later_of(pairs)], self._rows[earlier_of(pairs)]
+        later = self._rows[later_of(pairs)]
+        earlier = self._rows[earlier_of(pairs)]
         return are_comparable(self._pages, later, earlier, self._goal.most_verify_bits)
 
     def decide(self, pairs: Keys) -> None:
@@ -437,13 +445,17 @@ class _Batch:
 
         If there are shingles, the pairs get exact costs.
         """
-        later, earlier = later_of(pairs), earlier_of(pairs)
-        rows, others = self._rows[later], self._rows[earlier]
+        later = later_of(pairs)
+        earlier = earlier_of(pairs)
+        rows = self._rows[later]
+        others = self._rows[earlier]
         costs = costs_of(self._pages, rows, others)
         likeness = likeness_of(self._pages, rows, others)
         near = np.flatnonzero(costs <= most)
         near = near[nearest_of(later[near], earlier[near], costs[near], likeness[near])]
-        later, earlier, costs = later[near], earlier[near], costs[near]
+        later = later[near]
+        earlier = earlier[near]
+        costs = costs[near]
         if self._pages.shingles is not None:
             similarities = self._similarities(self._rows[later], self._rows[earlier])
             costs = np.rint((1 - similarities) * _EXACT_UNIT).astype(np.int64)
@@ -461,7 +473,8 @@ class _Batch:
 
     def duplicates(self) -> Duplicates:
         original = self._order.original[self._judged]
-        rows, others = self._rows, self._rows[original]
+        rows = self._rows
+        others = self._rows[original]
         is_copy = original != np.arange(len(original))
         is_exact = is_copy & are_equal(self._pages, rows, others)
         is_near = is_copy & ~is_exact & (self._judged == np.arange(len(original)))

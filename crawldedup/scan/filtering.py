@@ -71,7 +71,8 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     Raises ConfigurationError for a file that doesn't match its name, StoreError, and OSError if
     something can't be written. Then no file is written.
     """
-    form, target = _check_files(given), Path(given.output)
+    form = _check_files(given)
+    target = Path(given.output)
     feed = _Feed(given.inputs, form, Fields.of(given)._replace(needs_url=False), output)
     with ExitStack() as stack:
         index = given.against and make_deduplicator(
@@ -80,9 +81,9 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         if index:
             require_existing(stack.enter_context(closing(index)))
         # An archive compresses each record separately.
-        packs, is_whole = not feed.is_archive, lambda: not feed.is_cut
+        packs = not feed.is_archive
         out = stack.enter_context(
-            target_file(target, force=given.force, packs=packs, is_whole=is_whole)
+            target_file(target, force=given.force, packs=packs, is_whole=lambda: not feed.is_cut)
         )
         dropped = (
             stack.enter_context(target_file(Path(given.dropped), force=given.force))
@@ -93,7 +94,8 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
             feed.spooled = stack.enter_context(TemporaryFile(prefix="crawldedup-"))
             spool_lines(sys.stdin.buffer, feed.spooled, feed.fields)
         feed.compare(dedup.options, index, given.workers)
-        decided, counts = feed.decided(dropped), feed.counts()
+        decided = feed.decided(dropped)
+        counts = feed.counts()
         if feed.is_archive:
             counts |= {"records": sum(feed.sizes)}
             counts |= _write_archive(decided, out, form, Revisits() if given.revisit else None)
@@ -395,7 +397,8 @@ def _write_batches(decided: _Decided, out: BinaryIO, pa: Any) -> None:
                 size += piece.nbytes
             if size >= _GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(group, schema))
-                group, size = [], 0
+                group = []
+                size = 0
         if group:
             writer.write_table(pa.Table.from_batches(group, schema))
 

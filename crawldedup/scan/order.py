@@ -33,7 +33,9 @@ class Resemblances:
 
     def __init__(self, later: Rows, earlier: Rows, costs: Rows) -> None:
         order = np.lexsort((earlier, costs, later))
-        self.later, self.earlier, self.costs = later[order], earlier[order], costs[order]
+        self.later = later[order]
+        self.earlier = earlier[order]
+        self.costs = costs[order]
 
     def __len__(self) -> int:
         return len(self.later)
@@ -80,11 +82,9 @@ class Order:
         """
         self._learned.clear()
         starts = np.flatnonzero(np.diff(pairs.later, prepend=-1))
-        later, earlier, costs = (
-            pairs.later[starts].tolist(),
-            pairs.earlier.tolist(),
-            pairs.costs.tolist(),
-        )
+        later = pairs.later[starts].tolist()
+        earlier = pairs.earlier.tolist()
+        costs = pairs.costs.tolist()
         bounds = [*starts.tolist(), len(pairs)]
         wanted = []
         for page, start, end in zip(later, bounds[:-1], bounds[1:], strict=True):
@@ -105,7 +105,9 @@ class Order:
         If it is kept, return the originals of the dropped pages that it resembles, as far as it may
         be a copy of them.
         """
-        original, limit, reach = self.original, self._crowd.limits[0], self._crowd.reach
+        original = self.original
+        limit = self._crowd.limits[0]
+        reach = self._crowd.reach
         original[page] = page
         places = [
             place
@@ -130,7 +132,8 @@ class Order:
             self._learned[kept] = more
 
     def _are_siblings(self, page: int, kept: int) -> bool:
-        own, its = unpacked(self._marks_of(page)), unpacked(self._marks(kept))
+        own = unpacked(self._marks_of(page))
+        its = unpacked(self._marks(kept))
         if own is None or its is None:
             return False
         return conflict(own, its) is not Conflict.NONE

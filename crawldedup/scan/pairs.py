@@ -106,7 +106,8 @@ def near_pairs(
     """
     is_near = np.bitwise_count(search[first] ^ search[second]) <= most_search
     is_near &= first != second
-    first, second = first[is_near], second[is_near]
+    first = first[is_near]
+    second = second[is_near]
     # This is done before sorting the pairs, which takes longer.
     is_near = (
         np.bitwise_count(verify[first] ^ verify[second]).sum(axis=1, dtype=np.uint16) <= most_verify
@@ -162,9 +163,11 @@ def pairs_of_exact_keys(keys: Keys, numbers: Keys) -> Iterator[Keys]:
     key 0 means that there is none.
     """
     has_key = keys != 0
-    keys, numbers = keys[has_key], numbers[has_key]
+    keys = keys[has_key]
+    numbers = numbers[has_key]
     order = np.lexsort((numbers, keys))
-    keys, numbers = keys[order], numbers[order]
+    keys = keys[order]
+    numbers = numbers[order]
     places = np.arange(len(keys))
     starts = np.maximum.accumulate(np.where(is_first_of_run(keys), places, 0))
     later = np.flatnonzero(places > starts)
@@ -195,7 +198,8 @@ def _neighbors(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
         later = np.repeat(np.arange(first, last), counts)
         back = np.arange(len(later)) - np.repeat(ends[first:last] - counts - done, counts) + 1
         yield near(numbers[later], numbers[later - back])
-        first, done = last, int(ends[last - 1])
+        first = last
+        done = int(ends[last - 1])
 
 
 def _with_first(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
@@ -204,7 +208,8 @@ def _with_first(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
         is_long = counts > NEIGHBORS + 1
         if not is_long.any():
             return
-        packed, counts = packed[np.repeat(is_long, counts)], counts[is_long]
+        packed = packed[np.repeat(is_long, counts)]
+        counts = counts[is_long]
         numbers = numbers_in(packed)
         firsts = np.minimum.reduceat(numbers, counts.cumsum() - counts)
         yield near(numbers, np.repeat(firsts, counts))

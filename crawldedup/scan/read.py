@@ -74,7 +74,9 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
     `task` describes the scan in plain values, which have to be the same when it continues. Raises
     ConfigurationError for a folder of a different scan, or of one that is running.
     """
-    shown, file, lock_file = printable(str(path)), path / "scan.json", path / "lock"
+    shown = printable(str(path))
+    file = path / "scan.json"
+    lock_file = path / "lock"
     if path.exists() and not path.is_dir():
         raise ConfigurationError(f"{shown} is not a folder; name one to work in")
     path.mkdir(parents=True, exist_ok=True)
@@ -162,7 +164,8 @@ class ScanFolder:
         pages = 0
         for number in count():
             part = self._part(number).read_bytes() if self._part(number).exists() else b""
-            digest, content = part[:_DIGEST_BYTES], part[_DIGEST_BYTES:]
+            digest = part[:_DIGEST_BYTES]
+            content = part[_DIGEST_BYTES:]
             if not content or _digest_of(content) != digest:
                 return
             try:
@@ -237,7 +240,8 @@ class Chunk(NamedTuple):
 def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
     """Return the handler of a worker process that reads pages with these options."""
     options = Options.from_values(setup)
-    page_reader, queries = PageReader(options), QueryBuilder(options)
+    page_reader = PageReader(options)
+    queries = QueryBuilder(options)
     threshold = Goal(options.similarity, options.recall).threshold
     last: dict[bytes, PageContent] = {}
 
@@ -255,14 +259,17 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
         return content
 
     def read(message: list[dict[str, Any]]) -> _Answer:
-        pages, contents, skipped = list[Page](), list[PageContent](), dict[int, str]()
+        pages = list[Page]()
+        contents = list[PageContent]()
+        skipped = dict[int, str]()
         for place, page in enumerate(Page(**values) for values in message):
             try:
                 contents.append(content_of(page))
                 pages.append(page)
             except PageError as error:
                 skipped[place] = error.reason
-        rows, shingles = list[PageRow](), list[NDArray[np.uint32]]()
+        rows = list[PageRow]()
+        shingles = list[NDArray[np.uint32]]()
         for page, content, made in zip(
             pages, contents, page_reader.fingerprints(contents), strict=True
         ):
@@ -330,7 +337,10 @@ def chunked(items: Iterable[Item], first: int = 0) -> Iterator[Chunk]:
             size += len(page.html or page.text or "")
         if len(pages) + len(unread) == _PAGES_A_CHUNK or size > _CHARACTERS_A_CHUNK:
             yield Chunk((0, following, 0), numbers, pages, unread)
-            numbers, pages, unread, size = [], [], [], 0
+            numbers = []
+            pages = []
+            unread = []
+            size = 0
     if pages or unread:
         yield Chunk((0, following, 0), numbers, pages, unread)
 
@@ -387,7 +397,8 @@ async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], 
     """
     if not pages:
         return [], {}
-    message, seconds = list(map(plain_page, pages)), _SECONDS + _SECONDS_A_PAGE * len(pages)
+    message = list(map(plain_page, pages))
+    seconds = _SECONDS + _SECONDS_A_PAGE * len(pages)
     # If one of many pages kills a process, each page is read alone, and gets a second try.
     tries = 1 if len(pages) > 1 else 2
     try:

@@ -44,7 +44,8 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
     Raises ConfigurationError and OSError.
     """
-    options, fields = dedup.options, Fields.of(given)
+    options = dedup.options
+    fields = Fields.of(given)
 
     def items_of(name: str, on_error: OnError) -> Iterator[Item]:
         return sources.readable_items([name], on_error, fields, on_note=output.error)
@@ -190,7 +191,8 @@ class Results:
 
     def row(self, page: int) -> dict[str, Any]:
         """Return the result for a page, by column name."""
-        url, original = self.url(page), int(self.duplicates.original[page])
+        url = self.url(page)
+        original = int(self.duplicates.original[page])
         if self.is_kept(page):
             kind = Kind.THIN if self.pages.thin[page] else Kind.NEW
             return {"url": url, "kind": str(kind), "kept_url": None, "similarity": None}
@@ -217,8 +219,10 @@ class Results:
 
     def summary(self) -> dict[str, Any]:
         """Return the counts."""
-        pages, skipped = self.step.pages, self.step.skipped
-        kept, exact = int(self.duplicates.kept.sum()), int(self.duplicates.exact.sum())
+        pages = self.step.pages
+        skipped = self.step.skipped
+        kept = int(self.duplicates.kept.sum())
+        exact = int(self.duplicates.exact.sum())
         return {
             "pages": pages,
             "skipped": sum(skipped.values()),
@@ -254,7 +258,8 @@ class Results:
             write_report(database, make_report(database, find_journals([journal])), path)
 
     def _journal(self, name: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        wanted, threshold = self.goal.similarity, round(self.goal.threshold, 4)
+        wanted = self.goal.similarity
+        threshold = round(self.goal.threshold, 4)
         settings = {"similarity": wanted, "threshold": wanted if self.pages.shingles else threshold}
         # A spider without a name stands for a scan.
         process = {

@@ -96,7 +96,9 @@ class CrawlJournal:
             self._complain("the journal", error)
             return
         assert self._crawler.spider is not None
-        spider, started, self._began = self._crawler.spider.name, time.time(), time.monotonic()
+        spider = self._crawler.spider.name
+        started = time.time()
+        self._began = time.monotonic()
         self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
         self._crawl = self._options.crawl or journal.name_of_job(
             self._job, journal.crawl_of(spider, started)
@@ -129,7 +131,8 @@ class CrawlJournal:
         """
         if self._file is None:
             return
-        verdict, coverage = judged.verdict, judged.verdict.coverage
+        verdict = judged.verdict
+        coverage = judged.verdict.coverage
         figures = {
             "original": shown(verdict.original or ""),
             "similarity": round(verdict.similarity or 0.0, 4),
@@ -192,7 +195,8 @@ class CrawlJournal:
         self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]
     ) -> None:
         referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
-        depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
+        depth = request.meta.get("depth")
+        latency = request.meta.get("download_latency")
         asked = next(iter(request.meta.get("redirect_urls", ())), "")
         record = {
             "url": shown(response.url),

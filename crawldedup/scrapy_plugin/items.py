@@ -264,7 +264,8 @@ class DedupItemPipeline:
         except Exception as error:
             self._stats.failed("an item", error)
         else:
-            verdict, outcome = judged.verdict, decide(judged.verdict, self._policy)
+            verdict = judged.verdict
+            outcome = decide(judged.verdict, self._policy)
             self._stats.checked(judged, outcome)
             if verdict.is_duplicate:
                 reason = describe(verdict, unnamed="an item without URL")

@@ -43,7 +43,8 @@ def options_for(request: Request, options: CrawlOptions) -> CrawlOptions:
     override = request.meta.get(OVERRIDE_KEY)
     if override is None or isinstance(override, bool):
         return options
-    meta, allowed = f'meta["{OVERRIDE_KEY}"]', ", ".join(_OVERRIDABLE)
+    meta = f'meta["{OVERRIDE_KEY}"]'
+    allowed = ", ".join(_OVERRIDABLE)
     if not isinstance(override, Mapping):
         raise OverrideError(
             f"{meta} is {override!r}; it must be True, False or a dict with some of the keys "

@@ -43,7 +43,8 @@ class Reloads:
         """Return the request for the second response of a page, or None if it isn't needed."""
         if not self._most or not _may_tell(request, read):
             return None
-        host, pattern = urlparse_cached(request).netloc, pattern_of(request.url)
+        host = urlparse_cached(request).netloc
+        pattern = pattern_of(request.url)
         put_last(self._met, pattern, self._met[pattern] + 1, _MOST_PATTERNS)
         if self._made[host] >= self._most or self._met[pattern] not in _RELOADED:
             return None

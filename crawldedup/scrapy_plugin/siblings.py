@@ -30,7 +30,8 @@ class SiblingReasons:
 
         The words are safe to show. The result is None if the page has no sibling.
         """
-        verdict, marks = judged.verdict, judged.read.marks
+        verdict = judged.verdict
+        marks = judged.read.marks
         mark = mark_of_sibling(verdict)
         reason = None
         if mark is not None:

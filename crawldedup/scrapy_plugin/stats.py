@@ -59,7 +59,8 @@ class CrawlStats:
 
     def begin(self, known: int | None) -> None:
         """Log the options of a crawl and the size of its index, without the store's password."""
-        options, is_page = self._options, self._noun == "page"
+        options = self._options
+        is_page = self._noun == "page"
         number = f"an unknown number of {self._noun}s"
         if known is not None:
             number = pluralize(known, self._noun)
@@ -229,7 +230,8 @@ class CrawlStats:
             # A full store still answers for pages that it knows, so it would seem to go down and
             # come back with every page.
             if not (ends or self._outage_was_said) and time.monotonic() >= self._silent_until:
-                self._outage_was_said, self._silent_until = True, time.monotonic() + SILENT_SECONDS
+                self._outage_was_said = True
+                self._silent_until = time.monotonic() + SILENT_SECONDS
                 message = f"{sentence} {self._noun.title()}s pass unchecked until the store answers"
                 say(self._crawler, logging.WARNING, message)
         elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
@@ -242,7 +244,8 @@ class CrawlStats:
     def complaints(self) -> list[str]:
         """Return a sentence for everything that cost the crawl pages or verdicts."""
         complaints = []
-        counts, starts = self._counts, self._fates["starts"]
+        counts = self._counts
+        starts = self._fates["starts"]
         unwanted = (
             sum(counts[name] for name in ("duplicate/near", "duplicate/exact", "unchanged"))
             - counts["replaced"]
@@ -322,7 +325,8 @@ class CrawlStats:
         return lines
 
     def _dropped(self, what: str) -> list[str]:
-        dropped, itemless = self._fates[f"dropped {what}"], self._fates[f"items_dropped {what}"]
+        dropped = self._fates[f"dropped {what}"]
+        itemless = self._fates[f"items_dropped {what}"]
         return [
             *([f"{dropped} dropped"] if dropped else []),
             *([f"items of {itemless} dropped"] if itemless else []),

@@ -213,7 +213,8 @@ def estimate_similarity(weights: Floats, signature: bytes, other: bytes) -> floa
     same_first = np.concatenate((absolute[~differing], absolute[differing]))
     same = len(weights) - np.count_nonzero(differing)
     tables = normal_tables()
-    low, high = 0.0, MAX_SIMILARITY
+    low = 0.0
+    high = MAX_SIMILARITY
     while high - low > _ESTIMATE_TOLERANCE:
         middle = (low + high) / 2
         # The same as `steepness` and `grid_rows`, which would take longer.
@@ -464,7 +465,8 @@ def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
 
 def _farthest_similarity(threshold: float, bits: int) -> float:
     """Return the similarity whose estimate is `_DEVIATIONS` errors below a threshold."""
-    low, high = _LOWEST, threshold
+    low = _LOWEST
+    high = threshold
     while high - low > _TOLERANCE:
         middle = (low + high) / 2
         if middle + _DEVIATIONS * estimate_deviation(middle, bits) < threshold:

@@ -103,5 +103,6 @@ def _is_of_own_page(headers: Mapping[bytes, bytes]) -> bool:
     site = headers.get(b"sec-fetch-site", b"")
     if site:
         return site in (b"same-origin", b"none")
-    origin, host = headers.get(b"origin", b""), headers.get(b"host", b"")
+    origin = headers.get(b"origin", b"")
+    host = headers.get(b"host", b"")
     return not origin or origin.partition(b"://")[2].lower() == host.lower()

@@ -178,7 +178,8 @@ class Edge:
 
         Raises ProblemError if it's too large or too slow, or if there are too many.
         """
-        seconds, has_end = self._settings.client_seconds, declared.isdigit()
+        seconds = self._settings.client_seconds
+        has_end = declared.isdigit()
         self._check_size(int(declared) if has_end else 0, ends=True)
         message: Message = {"more_body": True}
         try:
@@ -200,7 +201,8 @@ class Edge:
 
     async def _unpack(self, body: bytearray, coding: str) -> None:
         """Replace a compressed body with its content. Raises ProblemError."""
-        packed, most = bytes(body), self._settings.max_body
+        packed = bytes(body)
+        most = self._settings.max_body
         if len(packed) <= _PACKED_HERE:
             content = unpacked(packed, coding, most)
         else:

@@ -270,7 +270,8 @@ def _check(settings: ServiceSettings) -> None:
     """Raise ConfigurationError for inconsistent settings, or an address that can't be used."""
     from crawldedup.stores.registry import is_persistent
 
-    host, port = settings.host, settings.port
+    host = settings.host
+    port = settings.port
     if not settings.tokens and not is_this_machine(host):
         reach = f"--host is {host!r}, and everyone who can reach it could change the index"
         raise ConfigurationError(f"{reach}: set {TOKEN_VARIABLE}, or give --token-file")

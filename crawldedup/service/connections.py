@@ -313,7 +313,8 @@ class Connection(asyncio.Protocol):
     def _go_on(self) -> None:
         """Read the next request, if it has arrived already and may be answered."""
         if self._early and self._exchange is None and not self._is_full:
-            data, self._early = self._early, b""
+            data = self._early
+            self._early = b""
             self._transport.resume_reading()
             self.data_received(data)
 
@@ -422,7 +423,8 @@ class _Exchange:
             self._event = None
         if not self._is_connected:
             return {"type": "http.disconnect"}
-        body, self._body = self._body, b""
+        body = self._body
+        self._body = b""
         return {"type": "http.request", "body": body, "more_body": self._has_more}
 
     async def _send(self, message: dict[str, Any]) -> None:

@@ -43,7 +43,8 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
     """Show a page: its form with the values that were sent, and the result or what to change."""
     name = scope["path"].strip("/") or "compare"
     values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
-    status, headers = 200, _HEADERS
+    status = 200
+    headers = _HEADERS
     try:
         if scope["method"] == "POST":
             values["form"] = form = await _form_in(body)
@@ -60,11 +61,9 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
             values["info"] = await dedup.info()
     except CrawlDedupError as error:
         refused = problem_of(error)
-        values["problem"], status, headers = (
-            refused.problem,
-            refused.problem.status,
-            headers | refused.headers,
-        )
+        values["problem"] = refused.problem
+        status = refused.problem.status
+        headers = headers | refused.headers
     return page_of(name, dedup, status=status, headers=headers, **values)
 
 
@@ -108,7 +107,8 @@ def summary() -> list[tuple[str, dict[str, float]]]:
         values: dict[str, dict[str, float]] = defaultdict(dict)
         for each in family.samples:
             values[each.name.removeprefix(family.name)][" ".join(each.labels.values())] = each.value
-        sums, counts = values["_sum"], values["_count"]
+        sums = values["_sum"]
+        counts = values["_count"]
         means = {label: sums[label] / count for label, count in counts.items() if count}
         tables.append((family.documentation.rstrip("."), means or values["_total"] or values[""]))
     return tables
@@ -158,7 +158,8 @@ async def _unescaped(value: bytes) -> str:
 
 
 def _page_in(form: dict[str, str], name: str, url: str) -> SentPage:
-    content, kind = form.get(name, "").strip(), form.get(f"{name}-kind", "guess")
+    content = form.get(name, "").strip()
+    kind = form.get(f"{name}-kind", "guess")
     if not content:
         label = "the page" if name == "page" else f"the {name} page"
         raise ConfigurationError(f"{label} is empty: paste a text, or the HTML of a page")

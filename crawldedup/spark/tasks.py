@@ -192,10 +192,14 @@ def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
             is_near = (value <= goal.crowd.reach) & engine.are_comparable(
                 pages, later, earlier, goal.most_verify_bits
             )
-            later, earlier, value = later[is_near], earlier[is_near], value[is_near]
+            later = later[is_near]
+            earlier = earlier[is_near]
+            value = value[is_near]
             likeness = engine.likeness_of(pages, later, earlier)
             near = nearest_of(names[later], names[earlier], value, likeness)
-            later, earlier, value = later[near], earlier[near], value[near]
+            later = later[near]
+            earlier = earlier[near]
+            value = value[near]
         is_exact = engine.are_equal(pages, later, earlier)
         yield batch(later=names[later], earlier=names[earlier], value=value, is_exact=is_exact)
 

@@ -45,7 +45,8 @@ def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
 
     They are listed by option, or as "version". Keys of indexes don't count.
     """
-    index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
+    index = ProfileParts.of(index_profile)
+    own = ProfileParts.of(own_profile)
     if index is None or own is None:
         return {} if index_profile == own_profile else {"version": _OTHER_VERSION}
     changes: dict[str, str] = {}
@@ -66,7 +67,8 @@ def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
 
 def is_readable(index_profile: str, own_profile: str) -> bool:
     """Return whether this program can read the records of an index."""
-    index, own = ProfileParts.of(index_profile), ProfileParts.of(own_profile)
+    index = ProfileParts.of(index_profile)
+    own = ProfileParts.of(own_profile)
     if index is None or own is None:
         return False
     return (index.bits, index.tables) == (own.bits, own.tables)

@@ -93,12 +93,17 @@ class Anchors:
         """Add a page, or update it. Anchors that too many other pages have are left out."""
         if known is not None:
             self._remove(known)
-            number, added_at, before = known.number, known.added_at, known.before
+            number = known.number
+            added_at = known.added_at
+            before = known.before
         else:
             last = self._newest()
-            number, added_at, before = 1, self._now, 0
+            number = 1
+            added_at = self._now
+            before = 0
             if last is not None:
-                number, before = last.number + 1, last.before + last.size
+                number = last.number + 1
+                before = last.before + last.size
         rows = []
         for anchor, of_anchor in places.items():
             if number in of_anchor:

@@ -330,7 +330,8 @@ def _keys_near_probes(index: SqliteIndex, ranges: _Ranges, own_keys: Ints, query
     """Return the keys nearest to the probed one in each range, from the best ranges."""
     found: list[tuple[int, int]] = []
     offset = query.max_keys_per_side - 1
-    start, end = 0, _FIRST_RANGES
+    start = 0
+    end = _FIRST_RANGES
     # In a crowd, a few ranges hold all the keys that may be read.
     while start < len(ranges.middles) and len(found) < query.max_keys:
         some = _Ranges(*(column[start:end] for column in ranges))
@@ -340,7 +341,8 @@ def _keys_near_probes(index: SqliteIndex, ranges: _Ranges, own_keys: Ints, query
                 _NEAR_PROBES.format(table.table_name), (own_key, table.middles, offset, offset)
             )
             found += [(positions[place_in_table], key) for place_in_table, key in rows]
-        start, end = end, 2 * end
+        start = end
+        end = 2 * end
     columns = np.array(sorted(found)[: query.max_keys], np.int64).reshape(-1, 2)
     keys = columns[:, 1]
     return _Keys(columns[:, 0], keys, keys & NUMBER_MASK)
