@@ -38,7 +38,7 @@ def advise(given: Namespace, output: Output) -> None:
         unreadable = database.load(journals)
         pages, withdrawn = database.evidence()
         rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
-        database.explain_by(rules)
+        database.explain_by(rules, pages)
         without_rule = database.rows(
             "copied_patterns", least=_LEAST_PAGES, share=_LEAST_COPIES, most=_MOST_PATTERNS
         )
