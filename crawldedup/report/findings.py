@@ -310,13 +310,13 @@ def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
     if volatile := _named(report["volatile"]):
         yield Finding(
             "info",
-            f"Left out as volatile because their numbers change with every load: {volatile}.",
+            f"Some numbers change with every load, so they are not compared: {volatile}",
             "volatile",
         )
     if views := sum(row["by_query"] for row in report["below"]):
         text = (
-            f"{pluralize(views, 'new page')} nearly match a page whose URL differs only in its "
-            "query."
+            f"{pluralize(views, 'new page')} nearly {'matches' if views == 1 else 'match'} a page "
+            "whose URL differs only in its query."
         )
         yield Finding("info", f"{text} See what keeps them apart.", "below")
     variants = [

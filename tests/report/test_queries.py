@@ -500,6 +500,14 @@ def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alon
     assert all(text in page_of(made) for text in ("Just below the limit", "<del>users</del>"))
 
 
+def test_a_single_page_that_nearly_matches_another_is_counted_in_the_singular(
+    report_of: ReportOf,
+) -> None:
+    near = {"rejected_url": f"{SHOP}/member?sid=b", "rejected_by": "similarity"}
+    made = report_of(page(f"{SHOP}/member?sid=a", rejected_similarity=0.8, **near))
+    assert findings(made, "1 new page nearly matches a page whose URL differs only in its query.")
+
+
 @pytest.mark.parametrize(
     ("name", "told"), [("img", True), ("sort", False), ("sid", False), ("replytocom", False)]
 )
