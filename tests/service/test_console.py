@@ -234,6 +234,11 @@ def test_answers_for_programs_are_neither_guessed_nor_kept(console: Service, pat
     assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
 
 
+def test_the_icon_that_browsers_ask_for_is_no_error(console: Service) -> None:
+    answer = console.http.get("/favicon.ico")
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
 @pytest.mark.parametrize("path", ["/", "/search", "/index", "/docs"])
 def test_every_page_forbids_what_it_does_not_need(console: Service, path: str) -> None:
     headers = console.http.get(path).headers
@@ -263,7 +268,7 @@ def tab(console: Service) -> Iterator[Any]:
             "console": "text",
         }.items():
             opened.on(event, lambda met, what=what: opened.trouble.append(getattr(met, what)))
-        # There is none.
+        # Answered with 204.
         opened.route("**/favicon.ico", lambda route: route.fulfill(body=""))
         yield opened
         browser.close()
