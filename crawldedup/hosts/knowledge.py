@@ -313,7 +313,7 @@ class HostKnowledge:
         return all(self._recurs(address, folder, view) for view in address.views)
 
     def _note_value(self, address: Address, folder: Folder, view: View, *, recurs: bool) -> None:
-        """Note the path where a value occurs, or an empty text if it recurs."""
+        """Note the path at which a value occurs, or an empty text if it occurs at several."""
         key, path = _values_key(address, folder, view), shortened(address.path)
         is_elsewhere = recurs or self._values.get(key, path) != path
         put_last(self._values, key, "" if is_elsewhere else path, _MOST_PAGES)

@@ -173,7 +173,10 @@ def _is_one_page(report: Mapping[str, Any]) -> bool:
 
 
 def _has_copies_of(cluster: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
-    """Return whether a group has more than half as many duplicates as a cluster has copies."""
+    """Return whether a group probably contains most of the copies of a cluster.
+
+    It does if it has more than half as many duplicates as the cluster has copies.
+    """
     return bool(2 * group["duplicates"] > cluster["copies"])
 
 
