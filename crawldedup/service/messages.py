@@ -292,7 +292,7 @@ def _problem_with(body: bytes, error: Exception, *, is_json: bool) -> str:
             placed = in_body
     if isinstance(placed, UnicodeDecodeError):
         byte = placed.object[placed.start]
-        return f"the byte {byte:#04x} at position {placed.start:,} is no {placed.encoding}"
+        return f"the byte {byte:#04x} at position {placed.start:,} is not valid {placed.encoding}"
     return f"{error}{_BROKEN_JSON if is_json else ''}"
 
 
