@@ -98,7 +98,15 @@ def show(console: Console, given: argparse.Namespace, measured: Sequence[Round])
     table = make_table(
         f"{given.pages:,} pages, {len(measured)} rounds; medians, and processor ms a page",
         "crawl",
-        *("pages/s", "Scrapy", "workers", "together", "beside trafilatura", "lowest", "highest"),
+        *(
+            "pages/s",
+            "Scrapy",
+            "workers",
+            "together",
+            "relative to trafilatura",
+            "lowest",
+            "highest",
+        ),
         *("items with text", "words a text"),
     )
     for kind in KINDS:

@@ -154,7 +154,7 @@ class CrawlDeduplicator:
                 self._shells.add(site)
         if is_first:
             _log.warning(
-                "crawldedup: %s passes unchecked, and others like it are only counted: %s",
+                "crawldedup: %s passes unchecked (logged only once; the stats count the rest): %s",
                 printable(what),
                 printable(str(error)),
             )

@@ -342,7 +342,10 @@ def kept_apart(
 
 
 def named_difference(first: Sequence[str], second: Sequence[str]) -> str:
-    """Return in words how the results of `kept_apart` differ for two pages."""
+    """Say in words which reasons of the user keep two pages apart, given those of each page.
+
+    The reasons are the results of `kept_apart`.
+    """
     if any(text.startswith(_TOLD_APART) for text in (*first, *second)):
         return TOLD_APART
     return f"{', '.join(first) or 'no parameter'} and {', '.join(second) or 'no parameter'}"

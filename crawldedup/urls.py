@@ -95,11 +95,11 @@ def claimed_url(
 
 
 def is_same_page(url: str, claimed: str) -> bool:
-    """Return whether a claimed URL says nothing about a page.
+    """Return whether a page names just itself, or the home page of its site, as its canonical URL.
 
-    This is so if it is another spelling of the page's URL, which may differ in the scheme, "www.",
-    the port, the ending or a missing query. It is also so if it is the home page of the site,
-    because some sites name their home page on every page.
+    Either says nothing about the page. It names itself if the URL is only spelled differently: in
+    the scheme, "www.", the port, the ending or a missing query. Some sites name their home page on
+    every page.
 
     Args:
         url: The URL of the page.
@@ -146,7 +146,7 @@ def _in_headers(headers: Iterable[str]) -> Iterator[str]:
 
 
 def _joined(base: str, link: str) -> str:
-    """Return `link` relative to `base`, or "" if that's very long or not an http(s) URL."""
+    """Return the absolute URL of a link, or "" if it's very long or not an http(s) URL."""
     try:
         url = urljoin(base, link.strip())
         parts = urlsplit(url)
@@ -170,7 +170,7 @@ def pattern_of(url: str) -> str:
 
 
 def places_of(url: str) -> tuple[str, str]:
-    """Return the pattern of a URL, and that of all URLs on its host with the same first folder."""
+    """Return the pattern of a URL, and the pattern of all URLs in its first folder."""
     pattern = pattern_of(url)
     scheme, _, rest = pattern.partition("?")[0].partition("://")
     host, first, *_ = [*rest.split("/"), ""]

@@ -1,6 +1,6 @@
 """What a `Deduplicator` does with pages and its index.
 
-`test_verdicts` has what verdicts tell beside their kind.
+`test_verdicts` has what verdicts say besides their kind.
 """
 
 from __future__ import annotations

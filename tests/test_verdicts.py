@@ -1,4 +1,4 @@
-"""What verdicts tell beside their kind: changes of revisits, differences, known paragraphs, the
+"""What verdicts say besides their kind: changes of revisits, differences, known paragraphs, the
 nearest other page.
 """
 

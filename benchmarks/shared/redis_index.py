@@ -385,7 +385,7 @@ def as_fingerprint(page: Page) -> Fingerprint:
 
 
 def new_fingerprints(files: Sequence[str], maker: QueryBuilder) -> list[Fingerprint]:
-    """Return fingerprints of the pages of corpora that are new beside the ones before."""
+    """Return fingerprints of the pages of corpora that don't resemble the ones before."""
     new: list[Fingerprint] = []
     store = make_store("memory://", LAYOUT)
     store.open()

@@ -73,9 +73,11 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
 def _lossless(
     rule: Rule, addresses: Addresses, pages: Sequence[Page], write: Writer
 ) -> tuple[Any, Addresses, int] | str:
-    """Return a rule in the format of the tool, the rewritten addresses and how many are fetched.
+    """Check that a crawl with a rule still reaches all content.
 
-    If the rule is left out, return the reason.
+    Returns:
+        The rule in the format of the tool, the addresses as the rule rewrites them, and the number
+        of pages that a crawl with it would fetch. Otherwise, the reason why it is left out.
     """
     left_alone = set[str]()
     cost = ""
@@ -193,9 +195,10 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
 
 
 def _asked(part: str) -> str:
-    """Return a pattern for a parameter anywhere in a query or at the end of a path.
+    """Return a regular expression for the URLs that have a parameter.
 
-    It includes the value if that counts.
+    "print" matches any value of the parameter, and "view=print" only this one. A parameter that
+    begins with ";" is at the end of the path, and all others are in the query.
     """
     begin = r"[^?#]*" if part.startswith(";") else r"[^?#]*\?(?:[^#]*&)?"
     return rf"(?={begin}{re.escape(part)}(?:[{'' if '=' in part else '='};&?#]|$))"

@@ -125,7 +125,7 @@ class FeedRow(NamedTuple):
     """One row of a feed.
 
     `value` is a line of JSON, the item itself, or an exception that says why there is none. `raw`
-    and `head` are those of `archives.Item`. An empty line has neither.
+    and `head` are those of `items.Item`. An empty line has neither.
     """
 
     value: Any = None
@@ -180,7 +180,7 @@ def separator_of(header: str) -> str:
 
 
 def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
-    """Yield the rows of a CSV file that begins with a header, whose separator is that of all rows.
+    """Yield the rows of a CSV file. Its first line is the header, and decides on the separator.
 
     A row with a quote that is closed in the middle of a later row is an error, because it may have
     swallowed the rows in between.
@@ -368,7 +368,10 @@ def rows_of_parquet(
 
 
 def _columns_of(fields: Fields, names: list[str], path: Path) -> list[str]:
-    """Return the columns for the fields that a table has."""
+    """Return the columns to read: those of the URL, the content and the title that a table has.
+
+    Raises ConfigurationError if it has none of them.
+    """
     _check_columns(names, fields)
     field_names = [fields.url, *fields.content.values()]
     columns = [name for name in dict.fromkeys(field_names) if name in names]

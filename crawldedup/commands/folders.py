@@ -13,6 +13,7 @@ from crawldedup.commands.captures import checked_text
 from crawldedup.commands.forms import (
     HTML_SUFFIXES,
     TEXT_SUFFIXES,
+    form_of,
     is_page_name,
     is_text_name,
     may_be_page,
@@ -160,6 +161,8 @@ def _is_page(path: Path) -> bool:
 
 
 def folder_without_pages(folder: Path) -> ConfigurationError:
-    """Return the error for a folder without pages."""
+    """Return the error for a folder without pages, which may contain feeds instead."""
     suffixes = ", ".join(HTML_SUFFIXES + TEXT_SUFFIXES)
-    return ConfigurationError(f"the folder {str(folder)!r} contains no pages: no {suffixes}")
+    feeds = sorted(path.name for path in folder.iterdir() if form_of(path.name) is not None)
+    hint = f". Name the files that contain pages, such as {feeds[0]!r}" if feeds else ""
+    return ConfigurationError(f"the folder {str(folder)!r} contains no pages: no {suffixes}{hint}")

@@ -60,8 +60,8 @@ def decoded_body(body: bytes, headers: Headers) -> Body:
 
 
 def _declared_length(headers: Headers) -> float:
-    """Return the bytes that a body is said to have: 0 if nothing says so, infinity beyond all that
-    a body can have.
+    """Return the declared length of a body in bytes: 0 if there is none, infinity if it is longer
+    than any body can be.
     """
     lengths: list[float] = []
     for value in headers.list_of("Content-Length"):

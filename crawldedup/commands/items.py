@@ -42,12 +42,15 @@ class NoPage(NamedTuple):
 
 
 class Item(NamedTuple):
-    """The content of one place in a source, with its page, if it has one, or the reason why the
-    page can't be read.
+    """An item of a feed, a record of an archive, or a file, with the page in it.
 
-    `raw` is what `crawldedup filter` writes: the bytes of a line or of a member of an array, a
-    batch of pyarrow and the number of a row in it, or a record; None if it's lost. `head` is the
-    header or the schema of its file.
+    Attributes:
+        place: Where it is, in words.
+        raw: What `crawldedup filter` writes if it keeps the item: the bytes of a line or of a
+            member of an array, a row as a batch of pyarrow and a number, or a record. It is None
+            if the content is lost.
+        page: The page, or the reason why there is none.
+        head: The header or the schema of its file.
     """
 
     place: str
@@ -79,7 +82,7 @@ def ignore_note(note: str) -> None:
 def complaints(on_error: OnError, name: str, unit: str, fate: str) -> Iterator[OnError]:
     """Yield a function that passes on the first errors, each about one `unit` of a source.
 
-    At the end, the rest is reported by number, with their `fate`.
+    The others are only counted. At the end, their number is reported, with their `fate`.
     """
     number = 0
 

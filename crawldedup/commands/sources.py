@@ -176,8 +176,10 @@ def require_sources(names: Iterable[str]) -> None:
 
 
 def _absent(name: str) -> ConfigurationError:
+    hint = "a pattern only works without quotes" if set(name) & set("*?[") else ""
     return ConfigurationError(
-        f"{name!r} is not a file, a folder, or an http:// or https:// URL; use - for standard input"
+        f"{name!r} is not a file, a folder, or an http:// or https:// URL; "
+        f"{hint or 'use - for standard input'}"
     )
 
 

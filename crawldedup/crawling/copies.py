@@ -1,4 +1,4 @@
-"""Rank the copies of one content, so a better copy can replace a worse one."""
+"""Rank the copies of the same content, so a better copy can replace a worse one."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

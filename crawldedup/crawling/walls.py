@@ -155,9 +155,10 @@ class Walls:
         put_last(self._contents, bare, None if is_another else known, _MOST_KEPT)
 
     def _count_of(self, alike: Sequence[JudgedPage], plain: int) -> int:
-        """Return the number of addresses with pages of one key, including only a few in doubt.
+        """Return how many addresses show the same page.
 
-        Views of the page whose URL has the hash `plain` don't count.
+        Addresses that are in doubt only count up to a share of the others, and views of the page
+        whose URL has the hash `plain` don't count.
         """
         own = [page for page in alike if page.url == plain or page.bare != plain]
         near = {self._place_of(page) for page in own if not page.is_doubtful}

@@ -314,7 +314,7 @@ class HostKnowledge:
         return all(self._recurs(address, folder, view) for view in address.views)
 
     def _note_value(self, address: Address, folder: Folder, view: View, *, recurs: bool) -> None:
-        """Note the path where a value occurs, or an empty text if it recurs."""
+        """Note the path at which a value occurs, or an empty text if it occurs at several."""
         key = _values_key(address, folder, view)
         path = shortened(address.path)
         is_elsewhere = recurs or self._values.get(key, path) != path

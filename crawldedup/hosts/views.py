@@ -53,7 +53,7 @@ class Pairs(msgspec.Struct, array_like=True):
 
     @property
     def are_proof(self) -> bool:
-        """Whether the kind names views in the folder."""
+        """Whether these pairs prove that the kind stands for views in the folder."""
         is_contrary = self.contrary > _MOST_CONTRARY * self.evidence
         return len(self.names) >= _WITNESSES and not is_contrary
 

@@ -144,10 +144,10 @@ def _number(data: bytes, at: int, size: int) -> int:
 
 
 def _content(data: bytes) -> tuple[ContentMarks, int]:
-    """Return the marks of the content, and where they end.
+    """Unpack the marks of the content. Return them, and the position after them.
 
-    A whole crowd of siblings is unpacked for a single page, so this has to be fast. It's a single
-    pass.
+    This has to be fast, because the marks of a whole crowd of siblings may be unpacked to judge a
+    single page. So it's a single pass.
     """
     flags, names_and_pictures, players_and_data = data[0], data[1], data[2]
     at = 3
@@ -195,7 +195,7 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
 
 
 def _comments(data: bytes, start: int) -> tuple[Comments, int]:
-    """Return the marks of the comments, and where they end."""
+    """Unpack the marks of comments. Return them, and the position after them."""
     sampled = data[start + 3]
     if sampled > MOST_COMMENTS:
         raise ValueError("the marks of a page have too many comments")
@@ -205,7 +205,7 @@ def _comments(data: bytes, start: int) -> tuple[Comments, int]:
 
 
 def _address(data: bytes, start: int) -> tuple[AddressMarks, int]:
-    """Return the marks of the address, and where they end."""
+    """Unpack the marks of an address. Return them, and the position after them."""
     flags = data[start]
     path = _number(data, start + 4, 5)
     names = parameters = views = former = 0

@@ -138,7 +138,7 @@ class ShownMarks:
         if self.is_listing:
             shown.append(f"listing of {len(self.links)} links")
         if self.comments:
-            shown.append(f"comments of {len(self.comments)} lines beside the text")
+            shown.append(f"comments of {len(self.comments)} lines below the text")
         return tuple(shown)
 
     def hashed(self, key: Key) -> "ContentMarks":

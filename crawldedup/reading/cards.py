@@ -87,7 +87,7 @@ def _alike(blocks: Blocks, parts: Sequence[int], sizes: Sizes) -> list[int]:
 
 
 def _are_content(parts: Sequence[int], sizes: Sizes, above: int, *, has_headline: bool) -> bool:
-    """Return whether parts are content if they have so many bytes of prose above them."""
+    """Return whether parts are content, given the number of bytes of prose above them."""
     size = _sum(sizes.every, parts)
     if len(parts) < _FEWEST or size < _LEAST_SIZE * len(parts):
         return False

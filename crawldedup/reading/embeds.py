@@ -298,7 +298,8 @@ def _first_player(values: Iterable[str | None]) -> str | None:
 def _addresses_of_embed(node: LexborNode, tag: str, attributes: Attributes) -> Iterator[str]:
     """Yield the addresses that an embed may have, the most reliable one first.
 
-    Those on sites that also show advertisements are posts here, so their hosts are left out.
+    Hosts are left out, because some of them also serve advertisements, and their addresses would be
+    ignored. Here, they lead to posts.
     """
     named = [(name, value) for name, value in attributes.items() if value]
     for name, value in named:

@@ -266,7 +266,7 @@ def _is_within(node: LexborNode, known: dict[int, bool]) -> bool:
 def _lines_of_excuse(markup: str) -> list[str]:
     """Return the lines of markup that asks for scripts or for another browser.
 
-    There are none if it doesn't ask for them, or says much besides.
+    There are none if the markup doesn't ask for these, or contains much else.
     """
     if len(markup) > _LONGEST_EXCUSE:
         return []

@@ -141,7 +141,7 @@ class _Parts:
 
 
 class _Place(NamedTuple):
-    """The smallest block around a block that contains the headline, too, and whether an element
+    """The smallest block around a block that also contains the headline, and whether an element
     around it has a tag or a name that puts it next to the text, such as a sidebar.
     """
 

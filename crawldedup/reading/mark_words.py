@@ -194,10 +194,10 @@ _STEPS_UP: Final = re.compile(r"^(?:\.{0,2}/)+")
 
 
 def link_target(href: str) -> str | None:
-    """Return the target of a link, without its host, steps to outer folders, and views.
+    """Return where a link leads, or None if it doesn't lead to a page.
 
-    It is None if the link doesn't lead to a page. The same list may be in several folders, and
-    relative links from there have a different number of steps up.
+    The host, steps such as "../" and parameters that stand for views are left out. If the same list
+    is in several folders, its relative links differ only in the number of these steps.
     """
     href = href.partition("#")[0].strip()
     if not href or len(href) > _LONGEST_ADDRESS:

@@ -1,7 +1,7 @@
-"""Find what a page with little text offers besides: lists below "You may also like" and the like.
+"""Find the lists that a page with little text offers, such as those below "You may also like".
 
-Shops choose these lists anew for each visitor, and next to the short description of a product they
-are most of the page. Longer texts are found without such lists anyway.
+Shops choose new lists for each visitor, and next to the short description of a product, they make
+up most of the page. Longer texts are found without such lists anyway.
 """
 
 from collections.abc import Sequence, Set
@@ -85,7 +85,7 @@ def _listed_below(
 
 
 def _lines_in(blocks: Blocks, kept: Sequence[int], place: int, holder: int) -> Sequence[int]:
-    """Return the lines of a block from a place among the kept ones."""
+    """Return the kept lines from a place up to the end of a block."""
     end = place
     while end < len(kept) and holder <= blocks.lines[kept[end]][2] < blocks.ends[holder]:
         end += 1

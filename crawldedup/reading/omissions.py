@@ -21,7 +21,7 @@ _LONGEST_EXCERPT: Final = 200
 _MOST_PARTS: Final = 20
 _LINKED_SHARE: Final = 0.5
 
-BESIDE: Final = "beside the main text"
+BESIDE: Final = "next to the main text"
 LINKS: Final = "in links"
 COMMENTS: Final = "in comments"
 HIDDEN: Final = "hidden"

@@ -17,7 +17,7 @@ NameLine = tuple[int, bool, bool]
 
 
 class Names(NamedTuple):
-    """The lines that name a page or a thing, because they have a link or are a heading."""
+    """The headings of a page and its lines with links, because these name what they belong to."""
 
     lines: Sequence[NameLine]
     parts: Mapping[int, Sequence[int]]  #: The children of each block with such lines.
@@ -31,7 +31,7 @@ class Opening(NamedTuple):
 
 
 def names_of(blocks: Blocks, kept: Sequence[int]) -> Names:
-    """Return the lines among the kept ones that name a page or a thing."""
+    """Return the headings and the lines with links among the kept lines."""
     kinds, parents = blocks.kinds, blocks.parents
     lines: list[NameLine] = []
     parts: defaultdict[int, list[int]] = defaultdict(list)

@@ -171,7 +171,7 @@ class PageLines:
         if name == Label.HIDDEN:
             return share <= _BELIEVED_IF_HIDDEN
         if name == Label.SIDEBAR:
-            # Boxes in the text of books and columns that contain the article have such names, too,
+            # Boxes in the text of books and columns that contain the article also have such names,
             # but they have few links.
             return (
                 share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]

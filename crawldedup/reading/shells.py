@@ -216,7 +216,10 @@ def _has_mount(elements: Elements, parts: Sequence[int], *, is_bare: bool) -> bo
 
 
 def _is_bare(page: HtmlPage, blocks: Blocks) -> bool:
-    """Return whether a body shows nothing, because some programs make their own mount point."""
+    """Return whether a body shows nothing.
+
+    Then it may be a shell without an empty element, because some programs make that themselves.
+    """
     return not blocks.lines and page.tree.css_first("body svg") is None
 
 

@@ -39,7 +39,7 @@ def advise(given: Namespace, output: Output) -> None:
         pages, withdrawn = database.evidence()
         rules = mine(pages, withdrawn)
         writer = _WRITERS.get(given.format)
-        database.explain_by(rules)
+        database.explain_by(rules, pages)
         without_rule = database.rows(
             "copied_patterns", least=_LEAST_PAGES, share=_LEAST_COPIES, most=_MOST_PATTERNS
         )

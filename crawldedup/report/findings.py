@@ -176,7 +176,10 @@ def _is_one_page(report: Mapping[str, Any]) -> bool:
 
 
 def _has_copies_of(cluster: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
-    """Return whether a group has more than half as many duplicates as a cluster has copies."""
+    """Return whether a group probably contains most of the copies of a cluster.
+
+    It does if it has more than half as many duplicates as the cluster has copies.
+    """
     return bool(2 * group["duplicates"] > cluster["copies"])
 
 
@@ -315,13 +318,13 @@ def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
     if volatile := _named(report["volatile"]):
         yield Finding(
             "info",
-            f"Left out as volatile because their numbers change with every load: {volatile}.",
+            f"Some numbers change with every load, so they are not compared: {volatile}",
             "volatile",
         )
     if views := sum(row["by_query"] for row in report["below"]):
         text = (
-            f"{pluralize(views, 'new page')} nearly match a page whose URL differs only in its "
-            "query."
+            f"{pluralize(views, 'new page')} nearly {'matches' if views == 1 else 'match'} a page "
+            "whose URL differs only in its query."
         )
         yield Finding("info", f"{text} See what keeps them apart.", "below")
     variants = [

@@ -168,12 +168,16 @@ class Database(AbstractContextManager["Database"]):
         with self._errors():
             self._connection.execute(copy, {"path": path, **values})
 
-    def explain_by(self, rules: Sequence[Rule]) -> None:
-        """Mark the copies that these rules explain. Raises ReportError."""
-        book = RuleBook(rules)
+    def explain_by(self, rules: Sequence[Rule], pages: Sequence[Page]) -> None:
+        """Mark the copies that these rules explain, given the pages of the crawl.
 
-        def have_one_target(url: str, original: str) -> bool:
-            """Return whether the rules rewrite both addresses to the same one.
+        Raises ReportError.
+        """
+        book = RuleBook(rules)
+        contents = {page.key: page.content for page in pages if page.content}
+
+        def is_explained(url: str, original: str) -> bool:
+            """Return whether the rules rewrite a copy's address to its original or another copy.
 
             A rule for single pages explains all copies at these, as it was mined from nothing else.
             """
@@ -185,10 +189,14 @@ class Database(AbstractContextManager["Database"]):
             if any(rule.targets for rule in used):
                 return True
             original_target, _ = book.rewritten(kept)
-            return target.key() == original_target.key()
+            if target.key() == original_target.key():
+                return True
+            # A print view may be rewritten to a mobile view, which is another copy of the page.
+            content = contents.get(kept.key())
+            return bool(used) and content is not None and contents.get(target.key()) == content
 
         with self._errors():
-            self._connection.create_function("have_one_target", have_one_target)
+            self._connection.create_function("is_explained", is_explained)
         self.rows("make_explained", has_rules=bool(rules))
 
     def rules_in_use(self) -> set[str]:
@@ -268,7 +276,8 @@ def make_report(
     rules = mine(pages, withdrawn)
     in_use = database.rules_in_use()
     # Many URLs of one page may still be a trap, unless a rule is already in use for them.
-    database.explain_by([rule for rule in rules if not rule.targets or rule.name in in_use])
+    explaining = [rule for rule in rules if not rule.targets or rule.name in in_use]
+    database.explain_by(explaining, pages)
     # A crawl with rules still fetches some of the copies, to check the rules.
     advised = [rule for rule in rules if not _parts_of(rule) <= in_use]
     database.rows("make_places")

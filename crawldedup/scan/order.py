@@ -102,8 +102,11 @@ class Order:
     def _decide_page(self, page: int, earlier: Sequence[int], costs: Sequence[int]) -> set[int]:
         """Decide about a page by its costs to earlier ones.
 
-        If it is kept, return the originals of the dropped pages that it resembles, as far as it may
-        be a copy of them.
+        If it resembles a page that was dropped, it may also be a copy of the original of that page,
+        with which it hasn't been compared yet.
+
+        Returns:
+            These originals, if the page is kept.
         """
         original = self.original
         limit = self._crowd.limits[0]

@@ -198,8 +198,8 @@ def _write(item: Any, values: Mapping[str, Any], noun: str) -> None:
     except Exception as error:
         raise ConfigurationError(
             f"{type(item).__qualname__} does not accept its {noun} ({type(error).__name__}: "
-            f"{error}); declare the fields {', '.join(values)}, make them writable and let them "
-            "be None, or name other fields"
+            f"{error}); declare the fields {', '.join(values)} so that they can be set and can be "
+            "None, or write to other fields"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Log which lines of a site aren't compared because they change with every load."""
+"""Log which numbers of a site aren't compared because they change with every load."""
 
 import logging
 from collections.abc import Iterable
@@ -29,6 +29,8 @@ class LeftOutLines:
             if kind in self._told or len(self._told) >= _MOST_KINDS:
                 continue
             self._told.add(kind)
-            what = f"leaves out a line on {site} that always changes: {printable(line)!r}"
+            what = (
+                f"ignores the numbers that always change in a line on {site}: {printable(line)!r}"
+            )
             say(self._crawler, logging.INFO, what)
             self._journal.put({"volatile": f"{site}: {printable(line)}"})

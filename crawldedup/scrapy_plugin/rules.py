@@ -138,7 +138,7 @@ class RulesMiddleware:
         wanted, rule = self._predictor.learn(aim, original)
         if rule is not None:
             count(self._crawler, "rules/withdrawn")
-            contrary = f"{aim.address.url()} is no copy of {aim.rewritten.url()}"
+            contrary = f"{aim.address.url()} is not a copy of {aim.rewritten.url()}"
             say(self._crawler, logging.WARNING, f"leaves out the rule {rule.name}, for {contrary}")
             named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
             write_to_journal(

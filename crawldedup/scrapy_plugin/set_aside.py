@@ -77,7 +77,11 @@ class SetAside:
         if not self._has_complained:
             self._has_complained = True
             message = f"cannot set an item aside in {self._path}, so it is delivered: {error}"
-            say(self._crawler, logging.WARNING, f"{message} (further ones are only counted)")
+            say(
+                self._crawler,
+                logging.WARNING,
+                f"{message} (logged only once; the stats count the rest)",
+            )
 
 
 def fields_of(item: Any) -> dict[str, Any]:

@@ -217,7 +217,12 @@ class CrawlStats:
         """Log the first failure of a kind."""
         if kind not in self._explained:
             self._explained.add(kind)
-            say(self._crawler, level, f"{message} (further ones are only counted)", error)
+            say(
+                self._crawler,
+                level,
+                f"{message} (logged only once; the stats count the rest)",
+                error,
+            )
 
     def _reason_to_end(self, error: Exception) -> str | None:
         """Explain a failure once, and return why the crawl must end, if it must."""

@@ -95,6 +95,11 @@ async def style(*_: object) -> Answer:
     return Answer(b"".join(sheet.read_bytes() for sheet in sheets), headers=headers)
 
 
+async def no_icon(*_: object) -> Answer:
+    """Say that the pages have no icon, which browsers ask for on their own."""
+    return Answer(b"", 204, _HEADERS)
+
+
 def indented(value: object) -> str:
     """Return a value as JSON for people."""
     return json.dumps(value, indent=2)
@@ -120,6 +125,7 @@ PAGES: Final = (
     Route("/search", show, _FORM, is_page=True),
     Route("/index", show, is_page=True),
     Route("/page.css", style, is_page=True),
+    Route("/favicon.ico", no_icon, is_page=True),
 )
 
 

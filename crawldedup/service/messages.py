@@ -278,9 +278,10 @@ def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> 
 
 
 def _problem_with(body: bytes, error: Exception, *, is_json: bool) -> str:
-    """Return what is wrong with a body, and where, if it isn't in its encoding.
+    """Say what is wrong with a body, and at which byte, if it isn't in its encoding.
 
-    The decoder of JSON counts from the beginning of each string, or doesn't count.
+    The body is decoded once more to find that byte, because the decoder of JSON counts bytes from
+    the beginning of a string, or doesn't say where the error is.
     """
     placed = error
     encoding = "utf-8" if is_json else getattr(error, "encoding", "")
@@ -291,7 +292,7 @@ def _problem_with(body: bytes, error: Exception, *, is_json: bool) -> str:
             placed = in_body
     if isinstance(placed, UnicodeDecodeError):
         byte = placed.object[placed.start]
-        return f"the byte {byte:#04x} at position {placed.start:,} is no {placed.encoding}"
+        return f"the byte {byte:#04x} at position {placed.start:,} is not valid {placed.encoding}"
     return f"{error}{_BROKEN_JSON if is_json else ''}"
 
 

@@ -3,7 +3,7 @@
     python docs/images/draw.py
     python docs/images/draw.py way probes
 
-Each picture has a module of its own beside this one. Some need the extras `plot`, `report` and
+Each picture has its own module next to this one. Some need the extras `plot`, `report` and
 `server`, Playwright and Chromium. `quality-d-i.svg` was drawn at commit 13ed716.
 """
 
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-# The modules beside this one import the tests.
+# The modules next to this one import the tests.
 sys.path.insert(0, str(FOLDER.parents[1]))
 
 PICTURES = (

@@ -22,7 +22,7 @@ class CrawlMonitor(BaseScrapyMonitor):
     def limit(self, setting, default):
         return self.data.crawler.settings.getfloat(setting, default)
 
-    @monitors.name("Most of the pages are no duplicates")
+    @monitors.name("Most of the pages are not duplicates")
     def test_duplicates(self):
         share = self.count("duplicate/near", "duplicate/exact") / max(1, self.count("checked"))
         limit = self.limit("MOST_DUPLICATES", 0.6)

@@ -134,6 +134,26 @@ def test_a_pattern_without_a_rule_of_which_nothing_was_kept_is_named(run: Run) -
     assert "e.com/news/{n}/print: none of 25 pages was kept" in run("advise .").err
 
 
+def test_a_rule_that_leads_to_another_copy_explains_a_pattern(run: Run) -> None:
+    numbers = range(40)
+    # The mobile view has other pages than the print view repeats, but the same content.
+    views = [
+        {
+            "url": f"https://e.com/news/{n}/{view}",
+            "outcome": "near",
+            "original": f"https://e.com/{n * n}",
+        }
+        for n in numbers
+        for view in ("amp", "print")
+    ]
+    pages = [{"url": f"https://e.com/{n * n}", "outcome": "new"} for n in numbers]
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages, *views])))
+    said = run("advise .")
+    assert "/news/" in said.out, said.out
+    named = [line for line in said.err.splitlines() if "no rule for" in line]
+    assert len(named) == 1, named
+
+
 def test_patterns_that_a_rule_explains_are_not_named(run: Run) -> None:
     urls = [f"https://e.com/news/{number}" for number in range(9)]
     pages = [{"url": url, "outcome": "new"} for url in urls]

@@ -357,9 +357,18 @@ def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
         list(readable_sources([str(path)]))
 
 
-def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
+def test_the_error_for_a_folder_without_pages_names_a_feed_in_it(tmp_path: Path) -> None:
     (tmp_path / "picture.png").touch()
-    assert ["contains no pages: no .html, " in error for error in read(tmp_path)[1]] == [True]
+    (error,) = read(tmp_path)[1]
+    assert ("contains no pages: no .html, " in error, "Name the files" in error) == (True, False)
+    (tmp_path / "pages.jsonl.gz").touch()
+    (error,) = read(tmp_path)[1]
+    assert error.endswith("Name the files that contain pages, such as 'pages.jsonl.gz'")
+
+
+def test_a_pattern_that_the_shell_did_not_replace_is_explained(tmp_path: Path) -> None:
+    (error,) = read(tmp_path / "*.jsonl")[1]
+    assert error.endswith("a pattern only works without quotes")
 
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

@@ -11,7 +11,7 @@ from tests.docs.pages import SITE, module_at
 def test_a_picture_shows_the_verdicts_and_bounds_of_today(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Modules of pictures import each other, as beside the program that draws them.
+    # Modules of pictures import each other, as they do next to the program that draws them.
     monkeypatch.syspath_prepend(SITE / "images")
     module_at(SITE / "images" / f"{name}.py").draw(tmp_path / f"{name}.svg")
     drawn = (tmp_path / f"{name}.svg").read_text("utf-8")

@@ -24,7 +24,9 @@ from crawldedup.stores import registry
 from tests.docs.pages import PAGES, ROOT, SITE, section, shell_lines
 
 REFERENCE = SITE / "reference"
-PYTHON = (REFERENCE / "python.md").read_text("utf-8")
+PYTHON = "".join(
+    (REFERENCE / f"{name}.md").read_text("utf-8") for name in ("python", "stores", "literature")
+)
 
 # Not settings: variables of the environment of the documentation's build, of commands and of the
 # service.

@@ -500,6 +500,19 @@ def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alon
     assert all(text in page_of(made) for text in ("Just below the limit", "<del>users</del>"))
 
 
+def test_the_speed_of_a_crawl_is_a_whole_number(report_of: ReportOf) -> None:
+    made = report_of(*(page(f"{SHOP}/{number}") for number in range(103)))
+    assert (made["crawl"]["seconds"], "6,180" in page_of(made)) == (1, True)
+
+
+def test_a_single_page_that_nearly_matches_another_is_counted_in_the_singular(
+    report_of: ReportOf,
+) -> None:
+    near = {"rejected_url": f"{SHOP}/member?sid=b", "rejected_by": "similarity"}
+    made = report_of(page(f"{SHOP}/member?sid=a", rejected_similarity=0.8, **near))
+    assert findings(made, "1 new page nearly matches a page whose URL differs only in its query.")
+
+
 @pytest.mark.parametrize(
     ("name", "told"), [("img", True), ("sort", False), ("sid", False), ("replytocom", False)]
 )

@@ -429,6 +429,7 @@ def test_a_crawl_learns_what_changes_with_every_load(crawl: Crawler, lasting_sto
     # without it.
     assert [url for url in sessions[-3:] if url in result.passed] == []
     assert [url for url in sessions[TOPICS:] if url in result.passed] != []
+    assert "ignores the numbers that always change in a line on" in result.log
     assert "Who is online: " in result.log
     assert result.counts["volatile"] >= TOPICS
     # The next crawl begins with what was learned.

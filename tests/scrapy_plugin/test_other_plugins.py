@@ -47,7 +47,7 @@ def test_a_queue_in_redis_survives_a_pause(
         "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
         "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
         "SCHEDULER_PERSIST": True,
-        # The index lies beside the queue.
+        # The index is on the server of the queue.
         "REDIS_URL": redis_server.url,
     }
     copies = [f"/{name}-copy?{number}" for number in range(20) for name in "ab"]

@@ -234,6 +234,11 @@ def test_answers_for_programs_are_neither_guessed_nor_kept(console: Service, pat
     assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
 
 
+def test_the_icon_that_browsers_ask_for_is_no_error(console: Service) -> None:
+    answer = console.http.get("/favicon.ico")
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
 @pytest.mark.parametrize("path", ["/", "/search", "/index", "/docs"])
 def test_every_page_forbids_what_it_does_not_need(console: Service, path: str) -> None:
     headers = console.http.get(path).headers
@@ -263,7 +268,7 @@ def tab(console: Service) -> Iterator[Any]:
             "console": "text",
         }.items():
             opened.on(event, lambda met, what=what: opened.trouble.append(getattr(met, what)))
-        # There is none.
+        # Answered with 204.
         opened.route("**/favicon.ico", lambda route: route.fulfill(body=""))
         yield opened
         browser.close()
@@ -302,6 +307,18 @@ def test_a_browser_runs_and_loads_nothing_of_a_hostile_text_and_sends_no_form_of
     assert answered.value.status == 403
 
 
+# Values of one short word, such as 0.982, that are broken into several lines.
+BROKEN_VALUES = """
+[...document.querySelectorAll('.facts dd')].map(value => {
+    const range = document.createRange();
+    range.selectNodeContents(value);
+    const text = value.textContent.trim();
+    const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+    return text.length < 12 && !/\\s/.test(text) && lines.size > 1 ? text : null;
+}).filter(text => text !== null)
+"""
+
+
 @needs_browser
 @pytest.mark.nightly
 def test_the_pages_fit_a_phone_and_are_accessible(tab: Any) -> None:
@@ -317,6 +334,7 @@ def test_the_pages_fit_a_phone_and_are_accessible(tab: Any) -> None:
     ):
         send(tab, path, **fields)
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        assert tab.evaluate(BROKEN_VALUES) == []
         for scheme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
             tab.emulate_media(color_scheme=scheme)
             found += Axe().run(tab, options=options).response["violations"]

@@ -192,7 +192,7 @@ def test_every_endpoint_that_writes_is_known() -> None:
     """A new endpoint has to be sorted: into those that write, or into those below."""
     reading = {"/v1/find", "/v1/explain", "/v1/compare", "/v1/info", "/health/live"}
     reading |= {"/health/ready", "/openapi.json", "/docs", "/metrics"}
-    reading |= {"/", "/search", "/index", "/page.css"}
+    reading |= {"/", "/search", "/index", "/page.css", "/favicon.ico"}
     assert {route.path for route in app.routes() if not route.writes} == reading
 
 

@@ -1,4 +1,4 @@
-"""Deduplication on a real Spark of two cores, beside the engine of one machine."""
+"""Deduplication on a real Spark of two cores, compared with the engine of one machine."""
 
 from __future__ import annotations
 

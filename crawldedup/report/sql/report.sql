@@ -203,9 +203,9 @@ FROM (SELECT unnest(range($last + 1)) AS slot) LEFT JOIN (
 ) USING (slot) GROUP BY slot ORDER BY slot;
 
 -- name: make_explained
--- Copies that differ from their originals only in what URL rules remove. A crawl with the rules would not fetch them.
+-- Copies that URL rules rewrite to their originals or to other copies. A crawl with the rules would not fetch them.
 CREATE TABLE explained AS SELECT number FROM pages
-WHERE $has_rules AND is_copy(outcome) AND original IS NOT NULL AND have_one_target(url, original);
+WHERE $has_rules AND is_copy(outcome) AND original IS NOT NULL AND is_explained(url, original);
 
 -- name: copied_patterns
 -- Patterns of pages that are mostly copies which no rule explains.

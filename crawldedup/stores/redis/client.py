@@ -271,7 +271,8 @@ class _Sentinels(Sentinel):
 class _Cluster(RedisCluster):
     """A client of a cluster that can connect while a master is down.
 
-    The client would ask that master which arguments of commands are keys.
+    redis-py's own client asks one of the masters which arguments of commands are keys, and fails if
+    that one is down.
     """
 
     def command(self, **kwargs: Any) -> dict[str, dict[str, Any]]:

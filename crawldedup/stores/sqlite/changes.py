@@ -216,7 +216,7 @@ class Changes:
         self._query_of_page[number] = place
 
     def _forget_text_of(self, number: int) -> None:
-        """Note that a page has neither the text in the file nor the text of an earlier query."""
+        """Note that the text of a page is outdated, in the file or as that of an earlier query."""
         self._outdated.add(number)
         place = self._query_of_page.pop(number, None)
         if place is not None:

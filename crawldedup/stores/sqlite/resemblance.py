@@ -77,9 +77,11 @@ class Resemblance:
         return Rejected(None)
 
     def _with_known_copies(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Return the candidates, with cost 0 for those whose texts need not resemble the page's.
+        """Return the candidates, with cost 0 for those that are copies no matter how their texts
+        differ.
 
-        These are certain views of the page, and pages that replaced a page with its text.
+        These are views that are certain to be the same page, and pages that have replaced a page
+        with the same text.
         """
         record = self._query.record
         own = unpacked(record.marks)

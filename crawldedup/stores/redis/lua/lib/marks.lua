@@ -1,5 +1,5 @@
 -- The marks of pages, and the rule that tells siblings from copies. `crawldedup/marks/packing.py` describes the bytes of
--- marks; `relation.py`, `learning.py` and `exact_keys.py` beside it decide as these functions do.
+-- marks; `relation.py`, `learning.py` and `exact_keys.py` next to it decide as these functions do.
 -- They are inside a function. `script_text` in scripts.py says why.
 
 local unpack_marks, shown_conflict, conflict, have_new_comments, are_certain_views, has_former, learned, succeeding, exact_keys,
