@@ -25,7 +25,7 @@ LINK: Final = 0.5
 """The least share of links in a line that is a link."""
 
 _CAPTION, _MAIN, _TABLE = (kind_of(tag) for tag in ("figcaption", "main", "table"))
-_CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
+CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 
 # Bytes of prose in UTF-8, because scripts with many characters need few of them. Some scripts, such
 # as Thai, have no punctuation.
@@ -93,7 +93,7 @@ class PageLines:
         kinds, parents = self.blocks.kinds, self.blocks.parents
         lists = list(range(len(parents)))
         for block, kind in enumerate(kinds):
-            if kind in _CELLS:
+            if kind in CELLS:
                 lists[block] = lists[parents[block]]
         links, characters = self.links, self.characters
         # The rows of a table of links have content, such as the names in a module.
