@@ -262,6 +262,12 @@ def test_captions_are_the_text_of_a_page_of_pictures_alone() -> None:
     assert OTHER[3] not in main_text_of(f"<main><h1>A story</h1>{BODY}{pictures[3]}</main>")
 
 
+def test_the_captions_of_listings_and_tables_are_part_of_a_text() -> None:
+    for content in ("<pre>ring()</pre>", "<table><tr><td>Bells<td>Two</table>"):
+        figure = f"<figure><figcaption>{OTHER[3]}</figcaption>{content}</figure>"
+        assert OTHER[3] in main_text_of(f"<main><h1>A manual</h1>{BODY}{figure}</main>")
+
+
 def test_lists_of_links_between_paragraphs_are_part_of_a_text() -> None:
     links = "".join(f"<li><a href=/{n}>Bell number {n}</a></li>" for n in range(9))
 
