@@ -89,6 +89,8 @@ _PANEL: Final = _word(
 # React sends these elements later than the rest, and a script shows them when they arrive.
 _STREAMED_ID: Final = re.compile(r"S:[0-9a-f]{1,8}$")
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
+_SEPARATOR: Final = re.compile("[_-]+")
+_MOST_WORDS_OF_NAME: Final = 3  # longer ids are made from the heading of a section
 _READ: Final = 150  # characters of a class: a page may have megabytes of them
 
 
@@ -131,6 +133,8 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 def _with_id(label: int, identity: str) -> int:
     """Return what an element is, by its id and its other attributes."""
+    if len(_SEPARATOR.findall(identity)) >= _MOST_WORDS_OF_NAME:
+        return label
     is_noise = _NOISE_ID.search(identity) is not None
     is_comments = not is_noise and _COMMENTS_ID.search(identity) is not None
     if (is_noise or is_comments) and _PLAIN_ID.fullmatch(identity):

@@ -84,6 +84,13 @@ def test_what_a_click_on_a_tab_or_a_heading_opens_is_content(panel: str) -> None
         assert "agrees" not in main_text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{box}</div>")
 
 
+def test_an_id_that_is_made_from_a_heading_does_not_make_a_section_noise() -> None:
+    for identity, is_read in (("answer-all-other-comments", True), ("page-comments", False)):
+        section = f"<section id={identity}><h2>More</h2>{paragraphs(OTHER, 2)}</section>"
+        page = f"<article><h1>Lamps</h1>{paragraphs(OWN, 9)}{section}</article>"
+        assert ("agrees" in main_text_of(page)) is is_read
+
+
 QUAY = "灯台守は夕暮れの港で船を見送り、窓辺に灯りをともした。"
 MARKET = "市場の人々は朝早くから魚を並べ、遠くの町へ手紙を書いた。"
 PIER = "คนเฝ้าประภาคารมองเรือที่ผ่านท่าเรือทุกเย็น"
