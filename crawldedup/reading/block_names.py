@@ -83,10 +83,14 @@ _ARTICLE_WORD: Final = re.compile(
 )
 _NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 # Words for elements that open with a click, such as the description of a product.
-_PANEL: Final = _word(r"accordion\w*|collapsed?|collapsible|tab-?pan(?:el|e)|tab-?content")
+_PANEL: Final = _word(
+    r"accordion\w*|collapsed?|collapsible|expander|faq|toggle|tab-?pan(?:el|e)|tab-?content"
+)
 # React sends these elements later than the rest, and a script shows them when they arrive.
 _STREAMED_ID: Final = re.compile(r"S:[0-9a-f]{1,8}$")
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
+_SEPARATOR: Final = re.compile("[_-]+")
+_MOST_WORDS_OF_NAME: Final = 3  # longer ids are made from the heading of a section
 _READ: Final = 150  # characters of a class: a page may have megabytes of them
 
 
@@ -113,19 +117,24 @@ def label_of(node: LexborNode) -> int:
 
 
 def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
-    """Return whether an element is hidden, and neither a click on a tab nor a React script shows
-    it.
+    """Return whether an element is hidden, and neither a click on a tab or a heading nor a React
+    script shows it.
     """
     get = attributes.get
     is_hidden = "hidden" in attributes and not _STREAMED_ID.match(get("id") or "")
     if not is_hidden and not _NOT_SHOWN.search((get("style") or "")[:_READ]):
         return False
-    names = " ".join([(get(name) or "")[:_READ] for name in ("class", "role")])
+    # Without another role, an element that is labeled by a button or a heading opens with it.
+    if get("role") == "region" or ("aria-labelledby" in attributes and "role" not in attributes):
+        return False
+    names = " ".join([(get(name) or "")[:_READ] for name in ("class", "id", "role")])
     return _PANEL.search(names) is None
 
 
 def _with_id(label: int, identity: str) -> int:
     """Return what an element is, by its id and its other attributes."""
+    if len(_SEPARATOR.findall(identity)) >= _MOST_WORDS_OF_NAME:
+        return label
     is_noise = _NOISE_ID.search(identity) is not None
     is_comments = not is_noise and _COMMENTS_ID.search(identity) is not None
     if (is_noise or is_comments) and _PLAIN_ID.fullmatch(identity):

@@ -40,6 +40,7 @@ from crawldedup.reading.openings import names_of, openings_of
 from crawldedup.reading.page_lines import LINK, NAMED_ARTICLE, PageLines
 from crawldedup.reading.published import is_published_article
 from crawldedup.reading.repeated import without_repeated
+from crawldedup.reading.written_lists import written_lists
 
 _ARTICLE, _P, _PRE = (kind_of(tag) for tag in ("article", "p", "pre"))
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
@@ -101,9 +102,10 @@ def main_text(page: HtmlPage) -> str:
         descent = _Descent(page, read, kept, headed)
         text, is_listing, cards = descent.article(), descent.is_listing, descent.cards
     unlisted = []
+    written = written_lists(read, text)
     for line in text:
         block = blocks.lines[line][2]
-        is_kept = not read.is_listed[line] or block in cards
+        is_kept = not read.is_listed[line] or block in cards or line in written
         if is_kept or (is_listing and is_title(blocks, block)):
             unlisted.append(line)
     size = sum([read.sizes[line] for line in text])

@@ -25,7 +25,8 @@ LINK: Final = 0.5
 """The least share of links in a line that is a link."""
 
 _CAPTION, _MAIN, _TABLE = (kind_of(tag) for tag in ("figcaption", "main", "table"))
-_CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
+_LISTINGS: Final = kinds_of(["pre", "table"])
+CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 
 # Bytes of prose in UTF-8, because scripts with many characters need few of them. Some scripts, such
 # as Thai, have no punctuation.
@@ -93,7 +94,7 @@ class PageLines:
         kinds, parents = self.blocks.kinds, self.blocks.parents
         lists = list(range(len(parents)))
         for block, kind in enumerate(kinds):
-            if kind in _CELLS:
+            if kind in CELLS:
                 lists[block] = lists[parents[block]]
         links, characters = self.links, self.characters
         # The rows of a table of links have content, such as the names in a module.
@@ -176,10 +177,17 @@ class PageLines:
             return (
                 share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
             )
-        if name not in _NOISE and kind not in self._beside:
+        if name not in _NOISE and (kind not in self._beside or self._is_of_listing(block)):
             return False
         if share <= _BELIEVED:
             return True
         if name == Label.BOTH or self.blocks.nodes[block].mem_id in self._holders:
             return False
         return share <= _BELIEVED_ELSE or prose <= _FOOTER
+
+    def _is_of_listing(self, block: int) -> bool:
+        """Return whether a block is the caption of code or a table, unlike one of a picture."""
+        figure = self.blocks.parents[block]
+        return self.blocks.kinds[block] == _CAPTION and not _LISTINGS.isdisjoint(
+            self.blocks.kinds[figure : self.blocks.ends[figure]]
+        )

@@ -262,6 +262,28 @@ def test_captions_are_the_text_of_a_page_of_pictures_alone() -> None:
     assert OTHER[3] not in main_text_of(f"<main><h1>A story</h1>{BODY}{pictures[3]}</main>")
 
 
+def test_the_captions_of_listings_and_tables_are_part_of_a_text() -> None:
+    for content in ("<pre>ring()</pre>", "<table><tr><td>Bells<td>Two</table>"):
+        figure = f"<figure><figcaption>{OTHER[3]}</figcaption>{content}</figure>"
+        assert OTHER[3] in main_text_of(f"<main><h1>A manual</h1>{BODY}{figure}</main>")
+
+
+def test_lists_of_links_between_paragraphs_are_part_of_a_text() -> None:
+    links = "".join(f"<li><a href=/{n}>Bell number {n}</a></li>" for n in range(9))
+
+    def is_read(body: str) -> bool:
+        return "number 7" in main_text_of(f"<main><h1>Bells</h1>{body}</main>")
+
+    assert is_read(f"{BODY}<ul>{links}</ul>{BODY}")
+    assert is_read(f"{BODY}<ul><li>Bells<ul>{links}</ul></li></ul>{BODY}")
+    # A menu, a box, a list below the text, and a few links to other articles.
+    assert not is_read(f"{BODY}<ul class=menu>{links}</ul>{BODY}")
+    assert not is_read(f"{BODY}<div><ul>{links}</ul></div>{BODY}")
+    assert not is_read(f"{BODY}{BODY}<ul>{links}</ul>")
+    few = links[-5 * len(links) // 9 :]
+    assert not is_read(f"{BODY}<ul>{few}</ul>{BODY}")
+
+
 def test_a_footer_is_not_taken_for_the_text_of_a_page_without_prose() -> None:
     page = (
         f"<h1>The concurrent package</h1><p>One module:</p>{LINKS[:60]}</ul><div "

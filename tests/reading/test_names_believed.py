@@ -70,13 +70,25 @@ def test_what_is_streamed_later_is_shown() -> None:
         '<div class="chakra-collapse" style="display:none">{}</div>',
         '<div class="product-tabs__tab-pane" style="display: none">{}</div>',
         '<div class="accordion-content" hidden>{}</div>',
+        '<div id="react-collapsed-panel-7" style="display:none">{}</div>',
+        "<div role=region hidden>{}</div>",
+        "<div aria-labelledby=heading-3 hidden>{}</div>",
+        '<div class="faq__answer" style="display: none;">{}</div>',
     ],
 )
 def test_what_a_click_on_a_tab_or_a_heading_opens_is_content(panel: str) -> None:
     page = f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{panel.format(paragraphs(OTHER, 9))}</div>"
     assert "agrees" in main_text_of(page)
-    hidden = f"<div class=overlay hidden>{paragraphs(OTHER, 9)}</div>"
-    assert "agrees" not in main_text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{hidden}</div>")
+    for hidden in ("class=overlay", "role=dialog aria-labelledby=title"):
+        box = f"<div {hidden} hidden>{paragraphs(OTHER, 9)}</div>"
+        assert "agrees" not in main_text_of(f"<h1>Lamps</h1><div>{paragraphs(OWN, 9)}{box}</div>")
+
+
+def test_an_id_that_is_made_from_a_heading_does_not_make_a_section_noise() -> None:
+    for identity, is_read in (("answer-all-other-comments", True), ("page-comments", False)):
+        section = f"<section id={identity}><h2>More</h2>{paragraphs(OTHER, 2)}</section>"
+        page = f"<article><h1>Lamps</h1>{paragraphs(OWN, 9)}{section}</article>"
+        assert ("agrees" in main_text_of(page)) is is_read
 
 
 QUAY = "灯台守は夕暮れの港で船を見送り、窓辺に灯りをともした。"
