@@ -331,7 +331,7 @@ class Client(_Common, AbstractContextManager["Client"]):
         return self._ask(_explain_request(url, page))
 
     def compare(self, first: Page, second: Page) -> Comparison:
-        """Compare two pages the way a crawl would that has only seen the first one.
+        """Compare two pages as a crawl would that had only seen the first one.
 
         The options of the index apply. See `crawldedup.compare`.
         """

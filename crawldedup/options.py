@@ -80,8 +80,15 @@ def option(
     kind: type | None = None,
     shown: bool = True,
 ) -> Any:
-    """Declare an option as a field of `Options`. By default, its `kind` is the type of the
-    default.
+    """Declare an option as a field of `Options`.
+
+    Args:
+        default: The default value.
+        check: Checks and converts a value.
+        help: What the option does, for help texts and the reference.
+        owner: The part of the package that takes the option: see `Option`.
+        kind: The type of its values. By default, it's that of `default`, or str for None.
+        shown: Whether `repr` includes the value. Secrets are left out.
     """
     kind = kind or (str if default is None else type(default))
     return field(

@@ -102,9 +102,9 @@ def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
 class SitePage:
     """A page: the server's response for a path, its entry in the manifest, and its text.
 
-    The text has one paragraph per line. Pages of one `cluster` have the same content; it is empty
-    for redirects, errors and files. If `judged` is False, a page has so few words, or such a broken
-    encoding, that both keeping and dropping it is right.
+    The text has one paragraph per line. Pages of one `cluster` have the same content. `cluster` is
+    empty for redirects, errors and files. If `judged` is False, a page has so few words, or such a
+    broken encoding, that both keeping and dropping it is right.
     """
 
     path: str

@@ -253,7 +253,7 @@ class Judge:
         return jobs
 
     def _learn_marks(self, jobs: Sequence[Job]) -> None:
-        """Learn marks from HTML that was read here.
+        """Learn which marks change and which views are proved, from HTML that was read here.
 
         A page given as a fingerprint was read, and learned from, before.
         """

@@ -78,13 +78,13 @@ def names_no_page(label: str | None) -> bool:
 
 
 def text_of(body: bytes, label: str | None, errors: str = "strict") -> str:
-    """Decode a plain text.
+    """Decode a plain text, without a byte order mark.
 
     Args:
         body: The bytes.
         label: The label of their encoding. Without one, or with one that web pages can't have,
             UTF-8.
-        errors: What to do with bytes that aren't letters, as in `bytes.decode`.
+        errors: What to do with bytes that are invalid in the encoding, as in `bytes.decode`.
 
     Raises:
         UnicodeDecodeError: The bytes aren't text in this encoding, and `errors` is "strict".

@@ -405,7 +405,10 @@ class _Batch:
             bits += pairing.CROWD_BITS
 
     def namesakes(self) -> Iterator[Keys]:
-        """Yield pairs of pages that have an exact key in common and need a decision."""
+        """Yield pairs of pages that share a twin, a digest, an identity or an address.
+
+        Pairs whose texts are too different to be compared are left out: see `are_comparable`.
+        """
         is_judged = self._judged == np.arange(len(self._judged))
         judged = np.flatnonzero(is_judged)
         firsts = np.flatnonzero(self._is_first)

@@ -400,7 +400,7 @@ def likelihood_prefilters(weights: Floats, slopes: Floats, stored: Doubles) -> l
 
 
 class _KeyMoments(NamedTuple):
-    """The cost of a key bit; row i belongs to x = i / 256."""
+    """What flips of a key bit cost. Row i is for a scaled weight of i / 256: see `grid_rows`."""
 
     #: The cost of a flip of the bit.
     cost: NDArray[np.uint8]

@@ -75,7 +75,7 @@ class _Parser(h11.Connection):
 
 
 class _H11Connection(H11Protocol):
-    """Reads every form of HTTP/1, and closes connections gracefully."""
+    """Reads the requests that `Connection` can't, with h11, and closes connections gracefully."""
 
     def __init__(self, config: Config, *args: Any, **named: Any) -> None:
         super().__init__(config, *args, **named)

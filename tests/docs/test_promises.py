@@ -22,6 +22,8 @@ _BENCHMARKS = "benchmarks/"
 _NO_SENTENCES = ("#", "(", "```")
 _END_OF_SENTENCE = re.compile(r"(?<=[.?])(?:\*\*)?\s+(?=[A-Z{`*])")
 
+_REFERENCE = re.compile(r"See [{\[]")
+
 
 def text_of(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
@@ -35,7 +37,10 @@ def functions_of(name: str) -> set[str]:
 
 
 def sentences_of(text: str) -> Iterator[str]:
-    """Yield the sentences of a page, the rows of its tables and the items of its lists."""
+    """Yield the sentences of a page, the rows of its tables and the items of its lists.
+
+    References to other pages, such as "See Limits.", promise nothing.
+    """
     for block in re.split(r"\n\s*\n", text):
         lines = block.strip().splitlines()
         if not lines or lines[0].startswith(_NO_SENTENCES):
@@ -45,7 +50,9 @@ def sentences_of(text: str) -> Iterator[str]:
             yield from lines[2:]
             continue
         for item in re.split(r"\n- ", block.strip()):
-            yield from _END_OF_SENTENCE.split(" ".join(item.split()))
+            for sentence in _END_OF_SENTENCE.split(" ".join(item.split())):
+                if not _REFERENCE.match(sentence):
+                    yield sentence
 
 
 @pytest.mark.parametrize("page", PROMISES)
