@@ -350,11 +350,18 @@ def bounded(html: str, utf8: bytes | None = None) -> str:
             html = _ENDLESS_TAG.sub(r"\g<0>>", html)
         if _may_have_many_names(utf8, tags):
             _check_attributes(html)
-    formatting = Counter(_MAY_FORMAT.findall(html))
-    letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
-    if tags > _FEW_TAGS or tags * letters > _MOST_REOPENED:
+    if tags > _FEW_TAGS or _may_be_reopened(html, tags):
         _check_open(html)
     return html
+
+
+def _may_be_reopened(html: str, tags: int) -> bool:
+    """Return whether all formatting tags together may be created again too often."""
+    if tags * len(html) <= _MOST_REOPENED:
+        return False
+    formatting = Counter(_MAY_FORMAT.findall(html))
+    letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
+    return tags * letters > _MOST_REOPENED
 
 
 def _check_tags_in_tags(html: str, utf8: bytes) -> None:

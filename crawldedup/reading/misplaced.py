@@ -18,8 +18,8 @@ from crawldedup.reading.blocks import tags
 # Bytes. A third of them takes memory at the same time, because copies replace earlier ones.
 _MOST_COPIED: Final = 600_000_000
 
-# Tags that are ignored in some places, with anything in them that takes memory. The group is the name
-# of a tag after which all tags may be ignored. Most tags begin with none of the letters.
+# Tags that are ignored in some places, with anything in them that takes memory. The group is the
+# name of a tag after which all tags may be ignored. Most tags begin with none of the letters.
 _MAY_BE_MISPLACED: Final = re.compile(
     r"""
     <(?:
@@ -79,12 +79,20 @@ def check_copied_text(html: str, tags: int, size: int) -> None:
         tags: The number of "<" in it, which callers already know.
         size: Its bytes in UTF-8.
     """
-    fewest = _MOST_COPIED // size
-    if tags <= fewest:
-        return
-    misplaced = _MAY_BE_MISPLACED.findall(html)
-    if len(misplaced) > fewest or any(misplaced):
+    if tags * size > _MOST_COPIED and _may_copy_much(html, size):
         _check_each_text(html)
+
+
+def _may_copy_much(html: str, size: int) -> bool:
+    misplaced = _MAY_BE_MISPLACED.findall(html)
+    if any(misplaced):
+        return True
+    if len(misplaced) * size <= _MOST_COPIED:
+        return False
+    # A text isn't longer than the page before the tag, and each letter after it has a byte or more.
+    beyond_ascii = size - len(html)
+    starts = [tag.start() for tag in _MAY_BE_MISPLACED.finditer(html)]
+    return sum(starts) + len(starts) * beyond_ascii > _MOST_COPIED
 
 
 def _check_each_text(html: str) -> None:
