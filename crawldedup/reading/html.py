@@ -345,9 +345,10 @@ def bounded(html: str, utf8: bytes | None = None) -> str:
         check_copied_text(html, tags, len(utf8))
         _check_tags_in_tags(html, utf8)
         # Searching first takes half the time of a replacement.
-        if _ENDLESS_TAG.search(html):
+        if endless := _ENDLESS_TAG.search(html):
             # A comparison in a script can look like such a tag. An extra ">" does no harm there.
-            html = _ENDLESS_TAG.sub(r"\g<0>>", html)
+            start = endless.start()
+            html = html[:start] + _ENDLESS_TAG.sub(r"\g<0>>", html[start:])
         if _may_have_many_names(utf8, tags):
             _check_attributes(html)
     if tags > _FEW_TAGS or _may_be_reopened(html, tags):
