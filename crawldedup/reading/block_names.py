@@ -20,17 +20,20 @@ class Label:
     NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN, COMMENTS, REPLY = range(8)
 
 
+# Names are searched in lower case: patterns that ignore the case take several times as long.
+
+
 def _word(words: str) -> re.Pattern[str]:
     """Return a pattern for a word in a class name, but not in names about the layout, such as
     "has-sidebar".
     """
-    before = r"(?:^|\s|(?<!\bhas)(?<!\bwith)(?<!\bno)(?<!\bwithout)[_-])"
-    return re.compile(rf"{before}(?:{words})(?:$|[\s_-])", re.IGNORECASE)
+    about_layout = r"(?<!\bhas[_-])(?<!\bwith[_-])(?<!\bno[_-])(?<!\bwithout[_-])"
+    return re.compile(rf"(?<![^\s_-]){about_layout}(?:{words})(?:$|[\s_-])")
 
 
 def _part_of_id(words: str) -> re.Pattern[str]:
     """Return a pattern for a word between the separators of an id."""
-    return re.compile(rf"(?:^|[_-])(?:{words})(?:$|[_-])", re.IGNORECASE)
+    return re.compile(rf"(?:^|[_-])(?:{words})(?:$|[_-])")
 
 
 # Classes that say where an element is, not what it is.
@@ -66,20 +69,17 @@ _COMMENTS_ID: Final = _part_of_id("comments|disqus_thread")
 _PLAIN_ID: Final = re.compile(r"[\w-]+")
 # Ids that number posts of a discussion: "p12", "post_12", "js-post-12", "elComment_12", "t1_ab12".
 _REPLY_ID: Final = re.compile(
-    r"(?:^|[_-]|^el)(?:p|posts?|comment|answer|reply|msg|message|review)[_-]?\d+$|^t1_\w",
-    re.IGNORECASE,
+    r"(?:^|[_-]|^el)(?:p|posts?|comment|answer|reply|msg|message|review)[_-]?\d+$|^t1_\w"
 )
 _ARTICLE: Final = re.compile(
     r"article[-_]*(?:body|content|text|copy|main|detail|story)|entry[-_]*(?:content|body|text)|"
     r"post[-_]*(?:content|body|text|entry|article)|story[-_]*(?:content|body|text)|"
     r"(?:body|main|rich|content|page|single|blog|news|text|full)[-_]*(?:content|copy|article|text|body)|"
-    r"content[-_]*(?:body|main|article|text)",
-    re.IGNORECASE,
+    r"content[-_]*(?:body|main|article|text)"
 )
 # A word of a class that calls an element an article: "node-article", "hentry", "type-post".
 _ARTICLE_WORD: Final = re.compile(
-    r"(?:^|\s)(?:(?:blog|content|h|news|node|single|type)[-_]?)?(?:article|entry|post|story)(?=\s|$)",
-    re.IGNORECASE,
+    r"(?:^|\s)(?:(?:blog|content|h|news|node|single|type)[-_]?)?(?:article|entry|post|story)(?=\s|$)"
 )
 _NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 # Words for elements that open with a click, such as the description of a product.
@@ -89,9 +89,10 @@ _PANEL: Final = _word(
 # React sends these elements later than the rest, and a script shows them when they arrive.
 _STREAMED_ID: Final = re.compile(r"S:[0-9a-f]{1,8}$")
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
-_SEPARATOR: Final = re.compile("[_-]+")
+_SEPARATOR_IN_ID: Final = re.compile("[_-]+")
 _MOST_WORDS_OF_NAME: Final = 3  # longer ids are made from the heading of a section
 _READ: Final = 150  # characters of a class: a page may have megabytes of them
+_SEPARATORS: Final = " \t\r\n_-"
 
 
 def label_of(node: LexborNode) -> int:
@@ -112,8 +113,13 @@ def label_of(node: LexborNode) -> int:
     label = _of_names(names[:_READ])
     # Ids differ from page to page, so they are not cached.
     if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE, Label.REPLY):
-        return _with_id(label, (get("id") or "")[:_READ])
+        return _with_id(label, _searched(get("id")))
     return label
+
+
+def _searched(value: str | None) -> str:
+    """Return the part of an attribute that is searched, in lower case."""
+    return (value or "")[:_READ].lower()
 
 
 def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
@@ -127,13 +133,13 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
     # Without another role, an element that is labeled by a button or a heading opens with it.
     if get("role") == "region" or ("aria-labelledby" in attributes and "role" not in attributes):
         return False
-    names = " ".join([(get(name) or "")[:_READ] for name in ("class", "id", "role")])
+    names = " ".join([_searched(get(name)) for name in ("class", "id", "role")])
     return _PANEL.search(names) is None
 
 
 def _with_id(label: int, identity: str) -> int:
     """Return what an element is, by its id and its other attributes."""
-    if len(_SEPARATOR.findall(identity)) >= _MOST_WORDS_OF_NAME:
+    if len(_SEPARATOR_IN_ID.findall(identity)) >= _MOST_WORDS_OF_NAME:
         return label
     is_noise = _NOISE_ID.search(identity) is not None
     is_comments = not is_noise and _COMMENTS_ID.search(identity) is not None
@@ -150,7 +156,7 @@ def _with_id(label: int, identity: str) -> int:
 
 def is_number_of_reply(identity: str) -> bool:
     """Return whether an id numbers a post of a discussion: "p12", "post_12", "js-post-12"."""
-    return _REPLY_ID.search(identity) is not None
+    return _REPLY_ID.search(identity.lower()) is not None
 
 
 def noise_word(node: LexborNode) -> str:
@@ -158,13 +164,17 @@ def noise_word(node: LexborNode) -> str:
     attributes = node.attributes
     values = (attributes.get(name) or "" for name in ("class", "role", "itemprop"))
     names = " ".join(values)[:_READ]
-    found = _NOISE.search(names) or _COMMENTS.search(names) or _SIDEBAR.search(names)
-    return found[0].strip(" \t\r\n_-") if found else (attributes.get("id") or "")[:_READ]
+    searched = names.lower()
+    found = _NOISE.search(searched) or _COMMENTS.search(searched) or _SIDEBAR.search(searched)
+    if found is None:
+        return (attributes.get("id") or "")[:_READ]
+    return names[found.start() : found.end()].strip(_SEPARATORS)
 
 
 # The pages of a site use the same few names again and again.
 @lru_cache(maxsize=20_000)
 def _of_names(names: str) -> int:
+    names = names.lower()
     is_noise = bool(_NOISE.search(names))
     is_comments = not is_noise and bool(_COMMENTS.search(names))
     if not is_noise and not is_comments and _SIDEBAR.search(names):
@@ -186,8 +196,9 @@ def class_of_noise(node: LexborNode) -> str:
 
 @lru_cache(maxsize=20_000)
 def _noise_in(names: str) -> str:
-    found = _NOISE.search(names) or _COMMENTS.search(names)
-    return found[0].strip(" -_").lower() if found else names
+    searched = names.lower()
+    found = _NOISE.search(searched) or _COMMENTS.search(searched)
+    return found[0].strip(_SEPARATORS) if found else names
 
 
 def is_called_article(node: LexborNode) -> bool:
@@ -196,12 +207,12 @@ def is_called_article(node: LexborNode) -> bool:
 
     "node node-article node-promoted" is an article on the front page of its site.
     """
-    return _ARTICLE_WORD.search((node.attributes.get("class") or "")[:_READ]) is not None
+    return _ARTICLE_WORD.search(_searched(node.attributes.get("class"))) is not None
 
 
 def classes_of(node: LexborNode) -> frozenset[str]:
     """Return the classes of an element, in lower case."""
-    return frozenset((node.attributes.get("class") or "")[:_READ].lower().split())
+    return frozenset(_searched(node.attributes.get("class")).split())
 
 
 def say_what_it_is(classes: Collection[str]) -> bool:
@@ -228,5 +239,5 @@ def is_called_terms(node: LexborNode) -> bool:
 
 def _calls(words: re.Pattern[str], node: LexborNode) -> bool:
     get = node.attributes.get
-    names = [(get(name) or "")[:_READ] for name in ("class", "id")]
+    names = [_searched(get(name)) for name in ("class", "id")]
     return words.search(" ".join(names)) is not None

@@ -6,6 +6,7 @@ in an attribute. `crawldedup.reading.marks` reads ordinary pictures and frames i
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple, Self
 
 from selectolax.lexbor import LexborNode
@@ -132,15 +133,11 @@ _GENERAL_SCRIPT: Final = re.compile(
     r"bundle|all|app|init|async|script|js|oembed|platform)(?:[._-](?:min|v?\d+))*\.m?js",
     re.IGNORECASE,
 )
-_SCRIPT_WORDS: Final = ("gist.", "/snippets/", "asciinema", "/embed", "/player", "id=")
-
 # The elements are found by these. Of the many attributes and classes, only those that a page uses
 # are searched for.
-_ALWAYS_SEARCHED: Final = (
-    "noscript",
-    "[style*='url(']",
-    *[f"script[src*='{word}' i]" for word in _SCRIPT_WORDS],
-)
+_ALWAYS_SEARCHED: Final = ("noscript", "[style*='url(']", "script[src]")
+# One of these is in the address of each script that may be an embed.
+_SCRIPT_WORDS: Final = ("gist.", "/snippets/", "asciinema", "/embed", "/player", "id=")
 _ATTRIBUTES: Final = (*_BACKGROUNDS, *_MAY_BE_PICTURE, *_PLAYER_ATTRIBUTES)
 _CLASS_WORDS: Final = (*_POST_WORDS, *_PLAYER_WORDS)
 
@@ -149,7 +146,7 @@ _DOCUMENT: Final = re.compile(
     re.IGNORECASE,
 )
 
-_LINK: Final = kind_of("a")
+_LINK, _SCRIPT = (kind_of(tag) for tag in ("a", "script"))
 _BLOCK_KINDS: Final = kinds_of(BLOCKS | INVISIBLE)
 _LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
 
@@ -217,7 +214,14 @@ def _candidates(page: HtmlPage) -> list[LexborNode]:
     selectors += [f"[class*='{word}']" for word in _CLASS_WORDS if word in classes]
     # An element is found once for each selector that matches.
     found = {node.mem_id: node for node in page.tree.css(", ".join(selectors))}
-    return list(found.values())[:_MOST_EMBEDS]
+    embeds = (node for node in found.values() if node.tag_id != _SCRIPT or _may_write(node))
+    return list(islice(embeds, _MOST_EMBEDS))
+
+
+def _may_write(script: LexborNode) -> bool:
+    """Return whether a script may write what its address names into the page."""
+    address = (script.attributes.get("src") or "").lower()
+    return any(word in address for word in _SCRIPT_WORDS)
 
 
 def _custom_tags(page: HtmlPage) -> list[str]:

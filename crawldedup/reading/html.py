@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
@@ -65,7 +65,6 @@ _FIRST_ATTRIBUTES: Final = re.compile(
 )
 # Starts of tags inside of other tags, and letters that are examined to find endless tags. Of 4,473
 # real pages, the worst had 404 such starts, and 1.3 million such letters.
-_IN_TAG: Final = re.compile(r"<[A-Za-z][^<>]*+(?=<)")
 _FEW_IN_TAGS: Final = 200
 _MOST_LOOKED_AT: Final = 30_000_000
 _ATTRIBUTES: Final = re.compile(rf"<[A-Za-z][^{_SPACE}/>]{{0,99}}+((?>(?:{_ATTRIBUTE})+))")
@@ -74,8 +73,6 @@ _TAG_NAME: Final = re.compile(r"<[A-Za-z][^\s/>]{0,199}")
 # UTF-8 bytes that a name takes with its separator, if there are `MAX_NAMES` different names: only
 # about a hundred names have one byte, and about ten thousand have two.
 _LEAST_OF_NAME: Final = 3
-# There is one of these, or whitespace, before every attribute.
-_SEPARATORS: Final = "/\"'"
 # Lexbor takes half a second for this many letters of attributes in one tag, and also for this many
 # open elements. They have no room for `MAX_NAMES`, because each name takes two bytes with its
 # separator.
@@ -132,8 +129,9 @@ class HtmlPage:
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
         """Decode a page and check what it costs. Raises PageError."""
         check_size(body)
-        page = without_readings(as_html(decode(body, encoding), MAX_TAGS))
-        return cls(bounded(page))
+        text, utf8 = _decoded(body, encoding)
+        page = without_readings(as_html(text, MAX_TAGS))
+        return cls(bounded(page, utf8 if page is text else None))
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
@@ -226,27 +224,38 @@ def decode(body: bytes | str, declared: str | None) -> str:
     Raises:
         PageError: "binary" for images, archives, programs and the like.
     """
+    return _decoded(body, declared).text
+
+
+class _Decoded(NamedTuple):
+    """A text and, if they are known, its bytes in UTF-8."""
+
+    text: str
+    utf8: bytes | None
+
+
+def _decoded(body: bytes | str, declared: str | None) -> _Decoded:
     if isinstance(body, str):
         _refuse_controls(body[:_SAMPLE_BYTES].encode("utf-8", "replace"))
-        return clean(body)
+        return _cleaned(body)
     if body.startswith(_SIGNATURES):
         raise PageError(
             "binary", f"the body begins with {body[:4]!r}: it is a document or archive, not a page"
         )
     encoding, mark = read_bom(body)
     if encoding and mark:
-        return clean(to_unicode(body[len(mark) :], encoding))
+        return _cleaned(to_unicode(body[len(mark) :], encoding))
     encoding = codec_of(declared) or codec_inside(body)
     if encoding is None or not encoding.startswith(WIDE):
         _refuse_controls(body[:_SAMPLE_BYTES])
     if encoding is None or encoding == "utf-8":
         try:
-            return clean(body.decode(), body)
+            return _cleaned(body.decode(), body)
         except UnicodeDecodeError:
             encoding = _encoding_of_invalid_utf8(body, is_declared=encoding is not None)
     elif encoding.startswith(_SINGLE_BYTE) and _is_utf8_beyond_chance(body):
         encoding = "utf-8"
-    return clean(_decode_leniently(body, encoding))
+    return _cleaned(_decode_leniently(body, encoding))
 
 
 def _encoding_of_invalid_utf8(body: bytes, *, is_declared: bool) -> str:
@@ -273,11 +282,12 @@ def _decode_leniently(body: bytes, encoding: str) -> str:
         return body.decode("utf-8", "replace")
 
 
-def clean(text: str, utf8: bytes | None = None) -> str:
-    """Drop the characters that trees, stores or UTF-8 don't allow.
+def clean(text: str) -> str:
+    """Drop the characters that trees, stores or UTF-8 don't allow."""
+    return _cleaned(text).text
 
-    `utf8` is the same text encoded as UTF-8, if it is known.
-    """
+
+def _cleaned(text: str, utf8: bytes | None = None) -> _Decoded:
     utf8 = text.encode("utf-8", "surrogatepass") if utf8 is None else utf8
     # Searching the bytes first takes a tenth of the time.
     has_controls = _has_controls(utf8)
@@ -285,7 +295,9 @@ def clean(text: str, utf8: bytes | None = None) -> str:
     has_others = b"\xed" in utf8 or (
         b"\xef" in utf8 and (b"\xef\xbf\xbe" in utf8 or b"\xef\xbf\xbf" in utf8)
     )
-    return _FORBIDDEN.sub("", text) if has_controls or has_others else text
+    if has_controls or has_others:
+        return _Decoded(_FORBIDDEN.sub("", text), None)
+    return _Decoded(text, utf8)
 
 
 def _has_controls(utf8: bytes) -> bool:
@@ -309,17 +321,22 @@ def _refuse_controls(sample: bytes) -> None:
         )
 
 
-def bounded(html: str) -> str:
+def bounded(html: str, utf8: bytes | None = None) -> str:
     """Return a page that can be parsed within the limits.
 
     Tags with more than a few dozen attributes end before the excess attributes, which become text.
+
+    Args:
+        html: The page.
+        utf8: Its bytes in UTF-8, if they are known.
 
     Raises:
         PageError: "too_large" above `MAX_TAGS`, `MAX_ATTRIBUTES` or `MAX_NAMES`, counting scripts
             as well, or "too_deep" if too much is left open or nested.
     """
     is_short = len(html) <= _FEW_LETTERS
-    utf8 = b"" if is_short else html.encode("utf-8", "surrogatepass")
+    if utf8 is None:
+        utf8 = b"" if is_short else html.encode("utf-8", "surrogatepass")
     # On long pages, NumPy counts bytes in a tenth of the time.
     tags = html.count("<") if is_short else _count_byte(utf8, "<")
     if tags > MAX_TAGS and (starts := tags - html.count("</")) > MAX_TAGS:
@@ -328,16 +345,24 @@ def bounded(html: str) -> str:
         check_copied_text(html, tags, len(utf8))
         _check_tags_in_tags(html, utf8)
         # Searching first takes half the time of a replacement.
-        if _ENDLESS_TAG.search(html):
+        if endless := _ENDLESS_TAG.search(html):
             # A comparison in a script can look like such a tag. An extra ">" does no harm there.
-            html = _ENDLESS_TAG.sub(r"\g<0>>", html)
+            start = endless.start()
+            html = html[:start] + _ENDLESS_TAG.sub(r"\g<0>>", html[start:])
         if _may_have_many_names(utf8, tags):
-            _check_attributes(html, utf8, tags)
-    formatting = Counter(_MAY_FORMAT.findall(html))
-    letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
-    if tags > _FEW_TAGS or tags * letters > _MOST_REOPENED:
+            _check_attributes(html)
+    if tags > _FEW_TAGS or _may_be_reopened(html, tags):
         _check_open(html)
     return html
+
+
+def _may_be_reopened(html: str, tags: int) -> bool:
+    """Return whether all formatting tags together may be created again too often."""
+    if tags * len(html) <= _MOST_REOPENED:
+        return False
+    formatting = Counter(_MAY_FORMAT.findall(html))
+    letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
+    return tags * letters > _MOST_REOPENED
 
 
 def _check_tags_in_tags(html: str, utf8: bytes) -> None:
@@ -345,8 +370,7 @@ def _check_tags_in_tags(html: str, utf8: bytes) -> None:
 
     It examines all attributes after each start of a tag, including starts inside of other tags.
     """
-    # Counting only the brackets takes a small part of the time of a pattern.
-    if _count_unclosed(utf8) <= _FEW_IN_TAGS or len(_IN_TAG.findall(html)) <= _FEW_IN_TAGS:
+    if _count_unclosed(utf8) <= _FEW_IN_TAGS:
         return
     looked_at = 0
     for tag in _TAG_START.finditer(html):
@@ -361,33 +385,38 @@ def _count_byte(utf8: bytes, letter: str) -> int:
 
 
 def _count_unclosed(utf8: bytes) -> int:
-    """Return how many "<" are followed by another "<" before any ">"."""
+    """Return how many starts of tags are followed by another "<" before any ">"."""
     letters = np.frombuffer(utf8, np.uint8)
-    opens = letters == ord("<")
-    opening = opens[opens | (letters == ord(">"))]
-    return int(np.count_nonzero(opening[1:] & opening[:-1]))
+    brackets = np.flatnonzero((letters == ord("<")) | (letters == ord(">")))
+    opens = letters[brackets] == ord("<")
+    unclosed = brackets[:-1][opens[:-1] & opens[1:]]
+    # This bit is all that tells small letters from capital ones.
+    small = letters[unclosed + 1] | (ord("a") ^ ord("A"))
+    return int(np.count_nonzero((small >= ord("a")) & (small <= ord("z"))))
 
 
 def _may_have_many_names(utf8: bytes, tags: int) -> bool:
     """Return whether a page may have more than `MAX_NAMES` different tag and attribute names.
 
-    There is a separator before each attribute.
+    Each is a word between whitespace, or the end of one after "<", a slash or a quoted value.
     """
     if len(utf8) <= MAX_NAMES * _LEAST_OF_NAME:
         return False
-    white_space = int(np.count_nonzero(np.frombuffer(utf8, np.uint8) <= ord(" ")))
-    separators = sum([_count_byte(utf8, letter) for letter in _SEPARATORS])
-    return tags + white_space + separators > MAX_NAMES
-
-
-def _check_attributes(html: str, utf8: bytes, tags: int) -> None:
-    """Raise PageError("too_large") for too many attributes, or too many names of any kind."""
-    # There is whitespace, a slash or the quote of another value before each attribute.
     quotes = _count_byte(utf8, '"') + _count_byte(utf8, "'")
-    beside = tags + _count_byte(utf8, "/") + quotes // 2
+    within_words = tags + _count_byte(utf8, "/") + quotes // 2
+    if within_words + _count_words(utf8) <= MAX_NAMES:
+        return False
     # `bytes.split` only splits at the whitespace of HTML, while `str.split` splits at any.
-    if beside <= MAX_NAMES and beside + len(set(utf8.split())) <= MAX_NAMES:
-        return
+    return within_words > MAX_NAMES or within_words + len(set(utf8.split())) > MAX_NAMES
+
+
+def _count_words(utf8: bytes) -> int:
+    is_space = np.frombuffer(utf8, np.uint8) <= ord(" ")
+    return int(np.count_nonzero(is_space[:-1] & ~is_space[1:])) + 1
+
+
+def _check_attributes(html: str) -> None:
+    """Raise PageError("too_large") for too many attributes, or too many names of any kind."""
     names = set(_TAG_NAME.findall(html))
     attributes = 0
     for tag in _ATTRIBUTES.finditer(html):

@@ -172,7 +172,7 @@ class _Descent:
         self._own, (self._sizes, self._prose, self._together, self._weights) = own, sums
         self._every = totals(every, blocks.ends)
         code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
-        self._code = totals(code, blocks.ends)
+        self._code = totals(code, blocks.ends) if any(code) else code
         names = names_of(blocks, kept)
         self._openings = openings_of(blocks, names)
         before = Before(blocks, kept, read.is_prose)

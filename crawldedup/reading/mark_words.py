@@ -4,7 +4,7 @@ They are in many languages. If a word is missing here, a copy may be kept, but n
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -284,6 +284,7 @@ _VISIT_WORDS: Final = _DATE_WORDS | _set(
 _AMBIGUOUS: Final = _set(
     "second seconds time like likes read reads people left stock share shares may mars sun sat am"
 )
+_NO_WORDS: Final = frozenset[str]()
 _NEAR: Final = 3  # a number belongs to a word about visits that is at most so many words away
 _AGES: Final = _set(
     "day days week weeks month months year years tag tage tagen woche wochen monat monaten jahr "
@@ -314,31 +315,47 @@ def without_visits(line: str) -> str:
     letters = _ASCII_LETTERS if line.isascii() else _LETTERS
     if letters is _LETTERS and _FOREIGN.search(line) is not None:
         return without_digits(line)
-    if _DATE.search(line) is None and _VISIT_WORDS.isdisjoint(letters.findall(line.lower())):
-        return line
     words = line.split()
-    about = [_VISIT_WORDS.intersection(letters.findall(word.lower())) for word in words]
-    kept = [
-        without_digits(word) if _depends_on_visit(words, about, place) else word
-        for place, word in enumerate(words)
-    ]
-    return line if kept == words else " ".join(filter(None, kept))
+    numbers = [place for place, word in enumerate(words) if _DIGIT.search(word)]
+    about = _visit_words_near(words, numbers, letters)
+    left_out = [place for place in numbers if _depends_on_visit(words[place], place, about)]
+    if not left_out:
+        return line
+    for place in left_out:
+        words[place] = without_digits(words[place])
+    return " ".join(filter(None, words))
 
 
-def _depends_on_visit(words: Sequence[str], about: Sequence[frozenset[str]], place: int) -> bool:
-    """Return whether a word is a date, a time, or a number near a word about visits or dates."""
-    word = words[place]
-    if not _DIGIT.search(word):
-        return False
+def _visit_words_near(
+    words: Sequence[str], numbers: Sequence[int], letters: re.Pattern[str]
+) -> dict[int, frozenset[str]]:
+    """Return the words about visits and dates near numbers, by their place in the line."""
+    about: dict[int, frozenset[str]] = {}
+    seen = 0  # the first words, which aren't searched again
+    for number in numbers:
+        end = min(number + _NEAR + 1, len(words))
+        for place in range(max(number - _NEAR, seen), end):
+            found = _VISIT_WORDS.intersection(letters.findall(words[place].lower()))
+            if found:
+                about[place] = found
+        seen = end
+    return about
+
+
+def _depends_on_visit(word: str, place: int, about: Mapping[int, frozenset[str]]) -> bool:
+    """Return whether a number is in a date, in a time, or near a word about visits or dates."""
     if _DATE.search(word):
         return True
+    if not about:
+        return False
     may_be_date = all(
         len(digits) < len("100") or _YEAR.fullmatch(digits) for digits in _DIGITS.findall(word)
     )
-    start = max(0, place - _NEAR)
-    for near, found in enumerate(about[start : place + _NEAR + 1], start):
-        named = found if may_be_date else found - _DATE_WORDS
-        if abs(near - place) > 1:
+    for near in range(place - _NEAR, place + _NEAR + 1):
+        named = about.get(near, _NO_WORDS)
+        if named and not may_be_date:
+            named -= _DATE_WORDS
+        if named and abs(near - place) > 1:
             named -= _AMBIGUOUS
         if named:
             return True

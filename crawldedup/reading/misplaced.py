@@ -18,15 +18,24 @@ from crawldedup.reading.blocks import tags
 # Bytes. A third of them takes memory at the same time, because copies replace earlier ones.
 _MOST_COPIED: Final = 600_000_000
 
-# Tags that are ignored in some places, with anything in them that takes memory.
+# Tags that are ignored in some places, with anything in them that takes memory. The group is the
+# name of a tag after which all tags may be ignored. Most tags begin with none of the letters.
 _MAY_BE_MISPLACED: Final = re.compile(
-    r"<(?:[!?]|/[a-z][^\s/>]*+[\s/]|(?:caption|t[dh])[\s/>]|"
-    r"(?:base(?:font)?|bgsound|body|col(?:group)?|form|frame(?:set)?|head|html|input|link|meta|"
-    r"noframes|script|style|t(?:body|emplate|foot|head|itle|r))[\s/])",
-    re.IGNORECASE,
+    r"""
+    <(?:
+      [!?]
+    | /[A-Za-z][^\s/>]*+[\s/]
+    | (?=[BCFHILMNSTbcfhilmnst])
+      (?i:
+        (frameset|template)
+      | (?:caption|t[dh])[\s/>]
+      | (?:base(?:font)?|bgsound|body|col(?:group)?|form|frame|head|html|input|link|meta|noframes|
+          script|style|t(?:body|foot|head|itle|r))[\s/]
+      )
+    )
+    """,
+    re.VERBOSE,
 )
-# After one of these, all tags may be ignored.
-_MAY_IGNORE_ALL: Final = re.compile("<(?:frameset|template)", re.IGNORECASE)
 # Outside of a value, a quote is a letter like any other. All groups are possessive, and the end may
 # be missing, so no letter is examined twice.
 _VALUE: Final = r"""(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)"""
@@ -70,11 +79,20 @@ def check_copied_text(html: str, tags: int, size: int) -> None:
         tags: The number of "<" in it, which callers already know.
         size: Its bytes in UTF-8.
     """
-    fewest = _MOST_COPIED // size
-    if tags <= fewest:
-        return
-    if _MAY_IGNORE_ALL.search(html) or len(_MAY_BE_MISPLACED.findall(html)) > fewest:
+    if tags * size > _MOST_COPIED and _may_copy_much(html, size):
         _check_each_text(html)
+
+
+def _may_copy_much(html: str, size: int) -> bool:
+    misplaced = _MAY_BE_MISPLACED.findall(html)
+    if any(misplaced):
+        return True
+    if len(misplaced) * size <= _MOST_COPIED:
+        return False
+    # A text isn't longer than the page before the tag, and each letter after it has a byte or more.
+    beyond_ascii = size - len(html)
+    starts = [tag.start() for tag in _MAY_BE_MISPLACED.finditer(html)]
+    return sum(starts) + len(starts) * beyond_ascii > _MOST_COPIED
 
 
 def _check_each_text(html: str) -> None:
