@@ -29,31 +29,28 @@ from crawldedup.reading.block_names import (
     is_called_article,
     say_what_it_is,
 )
-from crawldedup.reading.blocks import kind_of, kinds_of, tags, totals
+from crawldedup.reading.blocks import kind_of, kinds_of, tags
 from crawldedup.reading.cards import Sizes, cards_of
 from crawldedup.reading.headline import headline, is_title
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.listed_below import Letters, listed_below
+from crawldedup.reading.measures import PRE, SINGLE, Measures
 from crawldedup.reading.members import Member, are_left, members_of
 from crawldedup.reading.offered import without_offered
-from crawldedup.reading.openings import names_of, openings_of
+from crawldedup.reading.openings import Names, names_of, openings_of
 from crawldedup.reading.page_lines import LINK, NAMED_ARTICLE, PageLines
 from crawldedup.reading.published import is_published_article
 from crawldedup.reading.repeated import without_repeated
 from crawldedup.reading.written_lists import written_lists
 
-_ARTICLE, _P, _PRE = (kind_of(tag) for tag in ("article", "p", "pre"))
+_ARTICLE, _P = (kind_of(tag) for tag in ("article", "p"))
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
 _PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
-_SINGLE: Final = kinds_of(["li", "p"])
-_NEVER_ALONE: Final = _SINGLE | {_PRE}
+_NEVER_ALONE: Final = SINGLE | {PRE}
 
 _TEASER: Final = 0.3  # least share of links in a block of teasers
 _SPOKEN: Final = frozenset([Label.COMMENTS, Label.REPLY])
 
-_BESIDE_HEADLINE: Final = 3  # times the weight of prose next to a headline
-_TOGETHER: Final = 1000  # bytes of prose in one place that have half of the full weight
-_PARTS: Final = 64  # weights are counted in this fraction of a byte, so all sums are exact
 
 # A page with fewer bytes of prose, or a lower share of prose, has no article: it is a list, a table
 # or code.
@@ -143,61 +140,62 @@ class _Descent:
     """Descends from the body to the article, without the lines that are noise."""
 
     def __init__(self, page: HtmlPage, read: PageLines, kept: list[int], headline: int) -> None:
-        self._read, self._blocks, self._kept, self._headline = read, read.blocks, kept, headline
-        blocks, sizes = read.blocks, read.sizes
-        self._around_headline = set(blocks.way_to(headline))
-        own, every, prose, together, beside, weights = ([0] * len(blocks.ends) for _ in range(6))
-        paragraphs: list[tuple[int, int, int]] = []
-        for line in kept:
-            block = blocks.lines[line][2]
-            every[block] += sizes[line]
-            if not read.is_listed[line]:
-                own[block] += sizes[line]
-            if read.is_prose[line]:
-                holder = blocks.parents[block] if blocks.kinds[block] in _SINGLE else block
-                together[holder] += sizes[line]
-                paragraphs.append((sizes[line], block, holder))
-        # The smallest block around the headline that has prose, including noise. Without a
-        # headline, it is the whole page.
-        near = next(
-            (block for block in blocks.way_to(headline) if read.prose[block] >= _LEAST_PROSE), 0
-        )
-        for size, block, holder in paragraphs:
-            weight = size * _PARTS * together[holder] // (together[holder] + _TOGETHER)
-            prose[block] += size
-            beside[block] += weight
-            is_near = near <= block < blocks.ends[near]
-            weights[block] += weight * read.factors[block] * (_BESIDE_HEADLINE if is_near else 1)
-        sums = [totals(values, blocks.ends) for values in (own, prose, beside, weights)]
-        self._own, (self._sizes, self._prose, self._together, self._weights) = own, sums
-        self._every = totals(every, blocks.ends)
-        code = [size if kind == _PRE else 0 for size, kind in zip(every, blocks.kinds, strict=True)]
-        self._code = totals(code, blocks.ends) if any(code) else code
-        names = names_of(blocks, kept)
-        self._openings = openings_of(blocks, names)
-        before = Before(blocks, kept, read.is_prose)
-        kept_sizes = Sizes(self._every, self._prose, prose)
-        cards = cards_of(
-            blocks,
-            names,
-            kept_sizes,
-            around=range(headline + 1, blocks.ends[near]),
-            has_headline=headline >= 0,
-            before=before,
-        )
-        letters = Letters(read.characters, read.links)
-        cards |= listed_below(blocks, names, kept_sizes, letters, before, headline=headline)
-        # Lists below a published article lead to others. Few pages get this far.
-        self.cards = frozenset() if cards and is_published_article(page) else cards
+        self._page = page
+        self._read = read
+        self._blocks = read.blocks
+        self._kept = kept
+        self._headline = headline
+        self._around_headline = set(read.blocks.way_to(headline))
+        near = self._near_headline()
+        self._measures = measures = Measures.of(read, kept, near)
+        self._own = measures.own
+        self._sizes = measures.sizes
+        self._every = measures.every
+        self._prose = measures.prose
+        self._together = measures.together
+        self._weights = measures.weights
+        self._code = measures.code
+        names = names_of(read.blocks, kept)
+        self._openings = openings_of(read.blocks, names)
+        self.cards = self._cards(names, near)
         self._holds_cards: set[int] = set()
         for card in self.cards:
-            for holder in blocks.way_to(card):
+            for holder in read.blocks.way_to(card):
                 if holder in self._holds_cards:
                     break
                 self._holds_cards.add(holder)
         self.is_listing = False
         self._members: list[Member] | None = None
         self._classes: dict[int, frozenset[str]] = {}
+
+    def _near_headline(self) -> range:
+        """Return the blocks of the smallest one around the headline that has prose, even noise.
+
+        Without a headline, it is the whole page.
+        """
+        blocks = self._blocks
+        for block in blocks.way_to(self._headline):
+            if self._read.prose[block] >= _LEAST_PROSE:
+                return range(block, blocks.ends[block])
+        return range(blocks.ends[0])
+
+    def _cards(self, names: Names, near: range) -> Set[int]:
+        """Return the blocks of cards and of lists below, which lead to other pages."""
+        measures = self._measures
+        before = Before(self._blocks, self._kept, self._read.is_prose)
+        sizes = Sizes(measures.every, measures.prose, measures.own_prose)
+        cards = cards_of(
+            self._blocks,
+            names,
+            sizes,
+            around=range(self._headline + 1, near.stop),
+            has_headline=self._headline >= 0,
+            before=before,
+        )
+        letters = Letters(self._read.characters, self._read.links)
+        cards |= listed_below(self._blocks, names, sizes, letters, before, headline=self._headline)
+        # Lists below a published article lead to others. Few pages get this far.
+        return frozenset() if cards and is_published_article(self._page) else cards
 
     def article(self) -> list[int]:
         """Return the numbers of the article's lines or, without one, of all lines except noise."""
