@@ -11,7 +11,7 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, text_within
-from crawldedup.reading.mark_words import link_target
+from crawldedup.reading.mark_words import leads_home, link_target
 
 _H1: Final = kind_of("h1")
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3", "h4"])
@@ -39,7 +39,7 @@ def listed_targets(blocks: Blocks, links: Sequence[str], url: str = "") -> tuple
         url: The URL of the page. An article whose heading links to the article isn't a listing.
     """
     own, query = link_target(url) or "", _query_of(url)
-    targets = _teasers(blocks, own)
+    targets = _teasers(blocks, own, url)
     if targets:
         return targets
     letters = linked_letters = lines = 0
@@ -86,8 +86,11 @@ def _query_of(url: str) -> str:
     return url.partition("#")[0].partition("?")[2]
 
 
-def _teasers(blocks: Blocks, own: str) -> tuple[str, ...]:
-    """Return the targets of the headings of teasers if the page consists of teasers."""
+def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
+    """Return the targets of the headings of teasers if the page consists of teasers.
+
+    The name of the site above an article may be a heading as well, with a link to the home page.
+    """
     letters = 0
     before: dict[int, int] = {}
     for text, linked, block in blocks.lines:
@@ -108,9 +111,10 @@ def _teasers(blocks: Blocks, own: str) -> tuple[str, ...]:
         if holder is None:
             continue
         target = link_target(link.attrs.get("href") or "")
-        if target is not None and not _is_own(target, own):
-            targets[target] = None
-            first = min(first, before[holder])
+        if target is None or _is_own(target, own) or leads_home(link.attributes, url):
+            continue
+        targets[target] = None
+        first = min(first, before[holder])
     return tuple(targets) if first <= _SHARE_BEFORE * letters else ()
 
 
