@@ -268,7 +268,8 @@ STATE: Final = re.compile(r"\s*(?:window\.|var |let |const |self\.)[\w.]+\s*=\s*
 NO_FIELD: Final = re.compile(
     r"csrf|token|nonce|sess|time|date|viewstate|eventvalidation|url|return|redirect|refer|next|"
     r"continue|dest|goto|back|from|target|captcha|honey|lang|locale|currency|country|qty|"
-    r"quantit|sort|order|per_?page|limit|search|utf8|method|action|submit|redir|form_(?:id|build)",
+    r"quantit|sort|order|per_?page|limit|search|utf8|method|action|submit|redir|form_(?:id|build)|"
+    r"ak_js",
     re.IGNORECASE,
 )
 

@@ -340,6 +340,7 @@ def test_chosen_controls_say_what_is_shown() -> None:
         '<input type="hidden" name="csrf_token" value="red">',
         '<input type="hidden" name="return_url" value="/red">',
         '<input type="hidden" name="rendered_time" value="12">',
+        '<input type="hidden" name="_form_ak_js" value="70">',
         '<input type="hidden" name="variant" value="5f4dcc3b5aa765d61d8327deb882cf99">',
         '<select name="sort"><option selected>price</option></select>',
         '<select name="currency"><option selected>EUR</option></select>',
