@@ -10,16 +10,23 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
+from crawldedup.reading.block_names import Label
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, text_within
 from crawldedup.reading.mark_words import leads_home, link_target
 
 _H1: Final = kind_of("h1")
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3", "h4"])
+_MAIN: Final = kind_of("main")
+_ASIDE: Final = kind_of("aside")
 _LEVELS: Final = 3
 _LEAST_LINKS: Final = 5
 _LINKED_SHARE: Final = 0.5
 _HOME: Final = ""
 """The target of a link to the home page."""
+
+_LEAST_PROSE: Final = 60
+"""How many letters beside links and headings show that a page isn't a listing, if its links are in
+a sidebar."""
 
 _SHARE_TO_PAGES: Final = 0.5
 _MOST_LINKS: Final = 400
@@ -49,7 +56,7 @@ def listed_targets(blocks: Blocks, links: Sequence[str], url: str = "") -> tuple
         lines += 2 * linked > len(text)
     if lines < _LEAST_LINKS or linked_letters < _LINKED_SHARE * letters:
         return None
-    if not _lead_to_pages(blocks):
+    if not _lead_to_pages(blocks) or _links_are_beside_prose(blocks):
         return None
     around = {_HOME, *_other_views(blocks, own, query)}
     return tuple([target for target in links if target not in around])
@@ -67,6 +74,32 @@ def _lead_to_pages(blocks: Blocks) -> bool:
         if link_target(link.attrs.get("href") or "") is not None:
             letters_to_pages += length
     return letters_to_pages >= _SHARE_TO_PAGES * letters
+
+
+def _links_are_beside_prose(blocks: Blocks) -> bool:
+    """Return whether most links of a page are in its sidebar, beside a short text.
+
+    A short article and a long sidebar are read together.
+    """
+    outside = _outside_sidebars(blocks)
+    letters = linked_letters = 0
+    for text, linked, block in blocks.lines:
+        if block in outside and _heading_around(blocks, block) < 0:
+            letters += len(text)
+            linked_letters += linked
+    prose = letters - linked_letters
+    return prose >= _LEAST_PROSE and linked_letters < _LINKED_SHARE * letters
+
+
+def _outside_sidebars(blocks: Blocks) -> Container[int]:
+    """Return the blocks in the only <main> of a page, or in all of it, outside of sidebars."""
+    mains = [block for block, kind in enumerate(blocks.kinds) if kind == _MAIN]
+    whole = mains[0] if len(mains) == 1 else 0
+    outside = set(range(whole, blocks.ends[whole])) if blocks.ends else set()
+    for block, name in enumerate(blocks.names):
+        if name == Label.SIDEBAR or blocks.kinds[block] == _ASIDE:
+            outside.difference_update(range(block, blocks.ends[block]))
+    return outside
 
 
 def _other_views(blocks: Blocks, own: str, query: str) -> set[str]:
