@@ -85,9 +85,10 @@ def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
         return Conflict.TEXT
     if address.canonical == its.canonical != 0:
         return Conflict.NONE
-    if content.is_listing or other.is_listing:
-        return Conflict.LISTING if quotes_the_other(content, other) else Conflict.NONE
-    if not are_of_one_form:
+    if quotes_the_other(content, other):
+        return Conflict.LISTING
+    # Where a listing leads is its content.
+    if not are_of_one_form or (content.is_listing and other.is_listing):
         return Conflict.NONE
     if _differ(content.text, other.text):
         return Conflict.TEXT
@@ -191,8 +192,11 @@ def is_of_one_form(first: AddressMarks, second: AddressMarks) -> bool:
 
 
 def have_other_links(first: ContentMarks, second: ContentMarks) -> bool:
-    """Return whether each page has some links that the other lacks, by their sketches."""
-    if not first.links or not second.links:
+    """Return whether each page has some links that the other lacks, by their sketches.
+
+    A listing only has those of its links that lead to the listed pages.
+    """
+    if not first.links or not second.links or first.is_listing or second.is_listing:
         return False
     differing = _members_of(first.sketch ^ second.sketch)
     larger, smaller = max(first.links, second.links), min(first.links, second.links)

@@ -293,10 +293,10 @@ local function conflict(page, other)
   local has_one_form = are_of_one_form(address, its)
   if has_one_form and have_other_comments(page, other, address.path == its.path) then return TEXT end
   if address.canonical == its.canonical and its.canonical ~= '\0\0\0' then return NONE end
-  if page.is_listing ~= other.is_listing then return quotes_the_other(page, other) and LISTING or NONE end
-  if page.is_listing or not has_one_form then return NONE end
+  if page.is_listing ~= other.is_listing and quotes_the_other(page, other) then return LISTING end
+  if not has_one_form or (page.is_listing and other.is_listing) then return NONE end
   if differ(page, page.text, other, other.text) then return TEXT end
-  return have_other_links(page, other) and LINKS or NONE
+  return not page.is_listing and not other.is_listing and have_other_links(page, other) and LINKS or NONE
 end
 
 -- Return true if a page and one with these marks are certainly views of the same page, even if only half of their texts is
