@@ -28,6 +28,10 @@ _LEAST_PROSE: Final = 60
 """How many letters beside links and headings show that a page isn't a listing, if its links are in
 a sidebar."""
 
+_WHOLE: Final = 0.8
+"""The least share of a single teaser's heading that is a link. "Harbour extends Place" is the name
+of a class."""
+
 _SHARE_TO_PAGES: Final = 0.5
 _MOST_LINKS: Final = 400
 _LONGEST_TEXT: Final = 300  # letters of a link
@@ -126,10 +130,13 @@ def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
     """
     letters = 0
     before: dict[int, int] = {}
+    partly_linked: set[int] = set()
     for text, linked, block in blocks.lines:
         heading = _heading_around(blocks, block)
         if heading >= 0 and 2 * linked > len(text):
             before.setdefault(blocks.nodes[heading].mem_id, letters)
+            if linked < _WHOLE * len(text):
+                partly_linked.add(blocks.nodes[heading].mem_id)
         letters += len(text)
     # The only <h1> of a page is its own heading, not that of a teaser.
     first_headings = [block for block, kind in enumerate(blocks.kinds) if kind == _H1]
@@ -138,6 +145,7 @@ def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
     if not before:
         return ()
     targets: dict[str, None] = {}
+    holders: set[int] = set()
     first = letters
     for link in blocks.links:
         holder = _holder_of(link, before)
@@ -147,7 +155,10 @@ def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
         if target is None or _is_own(target, own) or leads_home(link.attributes, url):
             continue
         targets[target] = None
+        holders.add(holder)
         first = min(first, before[holder])
+    if len(holders) == 1 and holders <= partly_linked:
+        return ()
     return tuple(targets) if first <= _SHARE_BEFORE * letters else ()
 
 

@@ -435,6 +435,19 @@ def test_a_linked_headline_alone_makes_no_listing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        ("<h2>Seal extends <a href=/abstract>AbstractMammal</a></h2>", False),
+        ("<h2>Seal is <a href=/abstract>AbstractMammal</a>, <a href=/i>MammalLike</a></h2>", False),
+        ("<h2>» <a href=/abstract>AbstractMammal</a></h2>", True),
+    ],
+)
+def test_the_heading_of_a_single_teaser_is_its_link(heading: str, *, expected: bool) -> None:
+    html = f"<body><main>{heading}<p>{PROSE}</p></main></body>"
+    assert marks_of(html).is_listing is expected
+
+
+@pytest.mark.parametrize(
     "frame",
     [
         "<nav>{}</nav>",
