@@ -192,6 +192,10 @@ def player_name(source: str) -> str | None:
 
 _STEPS_UP: Final = re.compile(r"^(?:\.{0,2}/)+")
 _HOME: Final = re.compile(r"/?(?:(?:index|default)\.\w{3,5})?", re.IGNORECASE)
+# Few links look like this, and resolving the others would take longer than reading their headings.
+_MAY_LEAD_HOME: Final = re.compile(
+    rf"(?:https?:)?(?://[^/?#]*)?[./]*{_HOME.pattern}(?:#.*)?", re.IGNORECASE
+)
 
 
 def link_target(href: str) -> str | None:
@@ -226,7 +230,7 @@ def leads_home(link: Mapping[str, str | None], url: str) -> bool:
     if "home" in (link.get("rel") or "").lower().split():
         return True
     href = (link.get("href") or "").strip()
-    if not href or len(href) > _LONGEST_ADDRESS:
+    if not href or len(href) > _LONGEST_ADDRESS or not _MAY_LEAD_HOME.fullmatch(href):
         return False
     try:
         target = urlsplit(urljoin(url, href))
