@@ -24,7 +24,7 @@ _LINKED_SHARE: Final = 0.5
 _HOME: Final = ""
 """The target of a link to the home page."""
 
-_LEAST_PROSE: Final = 60
+_LEAST_PROSE: Final = 30
 """How many letters beside links and headings show that a page isn't a listing, if its links are in
 a sidebar."""
 
