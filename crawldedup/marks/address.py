@@ -89,6 +89,11 @@ _NUMBERED: Final = re.compile(
     r"страница|стр|trang|halaman)[/_-]?(\d{1,6})$",
     re.IGNORECASE,
 )
+# In the address of an article, they say when it was written, not what it belongs to. A year alone
+# may be a version.
+_DATED: Final = re.compile(
+    r"(?<=/)(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2])(?:[/-](?:0?[1-9]|[12]\d|3[01]))?(?=/)"
+)
 
 
 Pairs = list[tuple[str, str]]
@@ -116,7 +121,7 @@ class Address:
     Attributes:
         site: The registered domain, or the host if there is none.
         path: Host and path, without the parts that name a view and without the ending.
-        folder: Host and path up to the last part.
+        folder: Host and path up to the last part, with 0 instead of a date.
         names: The names of the parameters that name content, sorted.
         parameters: These parameters with their values, sorted.
         views: The parts that name a view, sorted: sessions, print and the like. Campaigns are left
@@ -155,11 +160,11 @@ class Address:
         if identity is not None:
             parameters.append(("\nidentity", identity))
         parameters.sort()
-        folder = parts.path.rpartition("/")[0]
+        folder = _DATED.sub("0", f"{parts.path.rpartition('/')[0]}/")
         return cls(
             site=site_of(url),
             path=f"{parts.host}{parts.path}",
-            folder=f"{parts.host}{folder}/",
+            folder=f"{parts.host}{folder}",
             names=tuple(sorted({name for name, _ in parameters})),
             parameters=tuple(f"{name}={value}" for name, value in parameters),
             views=tuple(sorted(views)),

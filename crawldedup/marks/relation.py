@@ -18,6 +18,7 @@ from crawldedup.marks.values import (
     HAS_NUMBER,
     HEADLINE,
     IS_SINGLE_WORD,
+    MOST_COMMENTS,
     SKETCH_BITS,
     SOCIAL_TITLE,
     TITLE_PART,
@@ -49,6 +50,7 @@ _SHARED_LINKS: Final = 0.8
 _OTHER_SHARE: Final = 0.1  # the share of a listing's links that may change
 _FEW_COMMENTS: Final = 3  # fewer may come from a different day
 _SHARED_COMMENTS: Final = 0.25  # forms and rules are below all comments
+_MANY_COMMENTS: Final = MOST_COMMENTS  # next to a page with few of them
 
 
 def conflict(first: Marks, second: Marks) -> Conflict:
@@ -79,11 +81,14 @@ def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
     # Even if the site calls them one page, because the comments on the second one are nowhere else.
     if are_of_one_form and have_other_comments(content, other):
         return Conflict.TEXT
+    if address.path == its.path and have_many_other_comments(content, other):
+        return Conflict.TEXT
     if address.canonical == its.canonical != 0:
         return Conflict.NONE
-    if content.is_listing or other.is_listing:
-        return Conflict.LISTING if quotes_the_other(content, other) else Conflict.NONE
-    if not are_of_one_form:
+    if quotes_the_other(content, other):
+        return Conflict.LISTING
+    # Where a listing leads is its content.
+    if not are_of_one_form or (content.is_listing and other.is_listing):
         return Conflict.NONE
     if _differ(content.text, other.text):
         return Conflict.TEXT
@@ -187,8 +192,11 @@ def is_of_one_form(first: AddressMarks, second: AddressMarks) -> bool:
 
 
 def have_other_links(first: ContentMarks, second: ContentMarks) -> bool:
-    """Return whether each page has some links that the other lacks, by their sketches."""
-    if not first.links or not second.links:
+    """Return whether each page has some links that the other lacks, by their sketches.
+
+    A listing only has those of its links that lead to the listed pages.
+    """
+    if not first.links or not second.links or first.is_listing or second.is_listing:
         return False
     differing = _members_of(first.sketch ^ second.sketch)
     larger, smaller = max(first.links, second.links), min(first.links, second.links)
@@ -208,6 +216,19 @@ def have_other_comments(first: ContentMarks, second: ContentMarks) -> bool:
     sample, other = first.comments.sample, second.comments.sample
     fewer = min(len(sample), len(other))
     return fewer >= _FEW_COMMENTS and len({*sample} & {*other}) <= _SHARED_COMMENTS * fewer
+
+
+def have_many_other_comments(first: ContentMarks, second: ContentMarks) -> bool:
+    """Return whether a page has many comments, and the other one only has a few different ones.
+
+    The last page of a discussion often has a single comment. A view without any isn't such a page.
+    """
+    if first.comments is None or second.comments is None:
+        return False
+    sample, other = first.comments.sample, second.comments.sample
+    many = max(len(sample), len(other)) >= _MANY_COMMENTS
+    few = min(len(sample), len(other)) < _FEW_COMMENTS
+    return many and few and {*sample}.isdisjoint(other)
 
 
 def have_new_comments(page: ContentMarks, before: ContentMarks) -> bool:

@@ -6,7 +6,7 @@ used to look up records must be longer, because a lookup finds exactly the pages
 names and pictures have 32 bits, paths and parameters 40.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Self, TypeVar
 
@@ -28,6 +28,9 @@ AVAILABILITY: Final = "availability"
 AVAILABILITY_HASH: Final = 0  # instead of a hash of that name; no other name has the hash 0
 SKETCH_BITS: Final = 64
 MOST_LINKS: Final = 255
+_LONG_LISTING: Final = 10
+"""The number of links from which one of them may be different in a copy of a listing."""
+
 
 # The part that a name plays on its page.
 HEADLINE: Final = 1  # the longest heading that the title repeats
@@ -156,7 +159,7 @@ class ShownMarks:
             ),
             text=None if self.text is None else short_hash(self.text, key),
             links=min(len(self.links), MOST_LINKS),
-            sketch=sketch_of(short_hash(link, key) for link in self.links),
+            sketch=_links_hashed(self.links, key, is_listing=self.is_listing),
             is_listing=self.is_listing,
             numbers=None if self.numbers is None else short_hash(self.numbers, key),
             comments=_comments_hashed(self.comments, self.remarks, key),
@@ -224,7 +227,7 @@ class ContentMarks:
     """The hashes of `ShownMarks`, attribute by attribute.
 
     `links` is the number of links, up to 255, and `sketch` is an odd sketch of their targets: the
-    parity of the links at each of 64 places.
+    parity of the links at each of 64 places. That of a listing with few links is a hash of them.
     """
 
     names: tuple[Name, ...] = ()
@@ -306,6 +309,21 @@ def sketch_of(values: Iterable[int]) -> int:
     for value in values:
         sketch ^= 1 << value % SKETCH_BITS
     return sketch
+
+
+def _links_hashed(links: Sequence[str], key: Key, *, is_listing: bool) -> int:
+    """Return the sketch of a page's links, or a hash of them for a short listing.
+
+    Two short listings either lead to the same pages or are different, so nobody needs to know in
+    how many links they differ. One link more or less is a single bit of a sketch, which often
+    agrees by chance: that of one in 64 lists with a single link.
+    """
+    if not is_listing or len(links) >= _LONG_LISTING:
+        return sketch_of(short_hash(link, key) for link in links)
+    total = 0
+    for link in set(links):
+        total ^= short_hash(link, key, SKETCH_BITS)
+    return total
 
 
 def address_marks(

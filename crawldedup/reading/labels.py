@@ -23,9 +23,11 @@ _PRICE: Final = re.compile(
 )
 _MOST_PRICES: Final = 2
 _LONGEST_PRICE: Final = 24
-# Labels whose values depend on how or when somebody visits the page.
+# Labels whose values depend on how or when somebody visits the page. "Tag Archives: Boats" is the
+# heading of a list, which its links identify.
 _ABOUT_VISIT: Final = re.compile(
-    r"categor|kategor|catég|section|rubri|tags?$|posted|by$|author|autor|auteur|stock|lager|"
+    r"categor|kategor|catég|section|rubri|tags?$|archiv|schlagw|étiquet|etiquet|mots?-clé|"
+    r"рубрик|метк|标签|標籤|分类|分類|タグ|カテゴリ|posted|by$|author|autor|auteur|stock|lager|"
     r"deliver|liefer|rating|share|teilen|page|seite|menu|navig|you are|home|copyright|phone|tel|"
     r"basket|cart|warenkorb|panier|cesta",
     re.IGNORECASE,

@@ -10,16 +10,27 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
+from crawldedup.reading.block_names import Label
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, text_within
-from crawldedup.reading.mark_words import link_target
+from crawldedup.reading.mark_words import leads_home, link_target
 
 _H1: Final = kind_of("h1")
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3", "h4"])
+_MAIN: Final = kind_of("main")
+_ASIDE: Final = kind_of("aside")
 _LEVELS: Final = 3
 _LEAST_LINKS: Final = 5
 _LINKED_SHARE: Final = 0.5
 _HOME: Final = ""
 """The target of a link to the home page."""
+
+_LEAST_PROSE: Final = 30
+"""How many letters beside links and headings show that a page isn't a listing, if its links are in
+a sidebar."""
+
+_WHOLE: Final = 0.8
+"""The least share of a single teaser's heading that is a link. "Harbour extends Place" is the name
+of a class."""
 
 _SHARE_TO_PAGES: Final = 0.5
 _MOST_LINKS: Final = 400
@@ -39,7 +50,7 @@ def listed_targets(blocks: Blocks, links: Sequence[str], url: str = "") -> tuple
         url: The URL of the page. An article whose heading links to the article isn't a listing.
     """
     own, query = link_target(url) or "", _query_of(url)
-    targets = _teasers(blocks, own)
+    targets = _teasers(blocks, own, url)
     if targets:
         return targets
     letters = linked_letters = lines = 0
@@ -49,7 +60,7 @@ def listed_targets(blocks: Blocks, links: Sequence[str], url: str = "") -> tuple
         lines += 2 * linked > len(text)
     if lines < _LEAST_LINKS or linked_letters < _LINKED_SHARE * letters:
         return None
-    if not _lead_to_pages(blocks):
+    if not _lead_to_pages(blocks) or _links_are_beside_prose(blocks):
         return None
     around = {_HOME, *_other_views(blocks, own, query)}
     return tuple([target for target in links if target not in around])
@@ -69,6 +80,32 @@ def _lead_to_pages(blocks: Blocks) -> bool:
     return letters_to_pages >= _SHARE_TO_PAGES * letters
 
 
+def _links_are_beside_prose(blocks: Blocks) -> bool:
+    """Return whether most links of a page are in its sidebar, beside a short text.
+
+    A short article and a long sidebar are read together.
+    """
+    outside = _outside_sidebars(blocks)
+    letters = linked_letters = 0
+    for text, linked, block in blocks.lines:
+        if block in outside and _heading_around(blocks, block) < 0:
+            letters += len(text)
+            linked_letters += linked
+    prose = letters - linked_letters
+    return prose >= _LEAST_PROSE and linked_letters < _LINKED_SHARE * letters
+
+
+def _outside_sidebars(blocks: Blocks) -> Container[int]:
+    """Return the blocks in the only <main> of a page, or in all of it, outside of sidebars."""
+    mains = [block for block, kind in enumerate(blocks.kinds) if kind == _MAIN]
+    whole = mains[0] if len(mains) == 1 else 0
+    outside = set(range(whole, blocks.ends[whole])) if blocks.ends else set()
+    for block, name in enumerate(blocks.names):
+        if name == Label.SIDEBAR or blocks.kinds[block] == _ASIDE:
+            outside.difference_update(range(block, blocks.ends[block]))
+    return outside
+
+
 def _other_views(blocks: Blocks, own: str, query: str) -> set[str]:
     """Return the target `own` if the page leads to it with another query, or an empty set.
 
@@ -86,14 +123,20 @@ def _query_of(url: str) -> str:
     return url.partition("#")[0].partition("?")[2]
 
 
-def _teasers(blocks: Blocks, own: str) -> tuple[str, ...]:
-    """Return the targets of the headings of teasers if the page consists of teasers."""
+def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
+    """Return the targets of the headings of teasers if the page consists of teasers.
+
+    The name of the site above an article may be a heading as well, with a link to the home page.
+    """
     letters = 0
     before: dict[int, int] = {}
+    partly_linked: set[int] = set()
     for text, linked, block in blocks.lines:
         heading = _heading_around(blocks, block)
         if heading >= 0 and 2 * linked > len(text):
             before.setdefault(blocks.nodes[heading].mem_id, letters)
+            if linked < _WHOLE * len(text):
+                partly_linked.add(blocks.nodes[heading].mem_id)
         letters += len(text)
     # The only <h1> of a page is its own heading, not that of a teaser.
     first_headings = [block for block, kind in enumerate(blocks.kinds) if kind == _H1]
@@ -102,15 +145,20 @@ def _teasers(blocks: Blocks, own: str) -> tuple[str, ...]:
     if not before:
         return ()
     targets: dict[str, None] = {}
+    holders: set[int] = set()
     first = letters
     for link in blocks.links:
         holder = _holder_of(link, before)
         if holder is None:
             continue
         target = link_target(link.attrs.get("href") or "")
-        if target is not None and not _is_own(target, own):
-            targets[target] = None
-            first = min(first, before[holder])
+        if target is None or _is_own(target, own) or leads_home(link.attributes, url):
+            continue
+        targets[target] = None
+        holders.add(holder)
+        first = min(first, before[holder])
+    if len(holders) == 1 and holders <= partly_linked:
+        return ()
     return tuple(targets) if first <= _SHARE_BEFORE * letters else ()
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
 from crawldedup.fingerprinting.tokenize import without_ignored
 from crawldedup.marks.address import is_view
@@ -191,6 +191,11 @@ def player_name(source: str) -> str | None:
 
 
 _STEPS_UP: Final = re.compile(r"^(?:\.{0,2}/)+")
+_HOME: Final = re.compile(r"/?(?:(?:index|default)\.\w{3,5})?", re.IGNORECASE)
+# Few links look like this, and resolving the others would take longer than reading their headings.
+_MAY_LEAD_HOME: Final = re.compile(
+    rf"(?:https?:)?(?://[^/?#]*)?[./]*{_HOME.pattern}(?:#.*)?", re.IGNORECASE
+)
 
 
 def link_target(href: str) -> str | None:
@@ -213,6 +218,30 @@ def link_target(href: str) -> str | None:
             return None
     href = _STEPS_UP.sub("", href)
     return href if "?" not in href else _without_views(href)
+
+
+def leads_home(link: Mapping[str, str | None], url: str) -> bool:
+    """Return whether a link leads to the home page of the site.
+
+    Args:
+        link: The attributes of the link.
+        url: The URL of the page with the link, or "" if it isn't known.
+    """
+    if "home" in (link.get("rel") or "").lower().split():
+        return True
+    href = (link.get("href") or "").strip()
+    if not href or len(href) > _LONGEST_ADDRESS or not _MAY_LEAD_HOME.fullmatch(href):
+        return False
+    try:
+        target = urlsplit(urljoin(url, href))
+        host, its_host = target.hostname or "", urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    if its_host and host.removeprefix("www.") != its_host.removeprefix("www."):
+        return False
+    # A relative link from an unknown folder may lead anywhere.
+    is_absolute = bool(host) or href.startswith("/")
+    return is_absolute and not target.query and _HOME.fullmatch(target.path) is not None
 
 
 @lru_cache(maxsize=8192)
@@ -243,7 +272,8 @@ STATE: Final = re.compile(r"\s*(?:window\.|var |let |const |self\.)[\w.]+\s*=\s*
 NO_FIELD: Final = re.compile(
     r"csrf|token|nonce|sess|time|date|viewstate|eventvalidation|url|return|redirect|refer|next|"
     r"continue|dest|goto|back|from|target|captcha|honey|lang|locale|currency|country|qty|"
-    r"quantit|sort|order|per_?page|limit|search|utf8|method|action|submit|redir|form_(?:id|build)",
+    r"quantit|sort|order|per_?page|limit|search|utf8|method|action|submit|redir|form_(?:id|build)|"
+    r"ak_js",
     re.IGNORECASE,
 )
 

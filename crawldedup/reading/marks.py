@@ -63,7 +63,7 @@ def read_marks(
         url: Its URL.
         with_numbers: Whether other numbers in the text tell pages apart as well.
     """
-    headings = list(headings_of(page.blocks))
+    headings = list(_headings_of_page(page.blocks, url))
     meta = _meta(page)
     names = _names(page, headings, meta.get("og:title", ""))
     embeds = Embeds.of(page, text)
@@ -133,13 +133,31 @@ class Heading(NamedTuple):
 
 def headings_of(blocks: Blocks) -> Iterator[Heading]:
     """Yield the headings of the content."""
+    for heading, _, _ in _headings_with_links(blocks):
+        yield heading
+
+
+def _headings_of_page(blocks: Blocks, url: str) -> Iterator[Heading]:
+    """Yield the headings of the content, without those that lead to the home page.
+
+    Many themes show the name of the site as a heading on every page. The title repeats it as well,
+    and it's often longer than the name of the page.
+    """
+    for heading, linked, block in _headings_with_links(blocks):
+        link = blocks.nodes[block].css_first("a[href]") if 2 * linked > len(heading.text) else None
+        if link is None or not mark_words.leads_home(link.attributes, url):
+            yield heading
+
+
+def _headings_with_links(blocks: Blocks) -> Iterator[tuple[Heading, int, int]]:
+    """Yield the headings of the content, each with its number of linked letters and its block."""
     kinds, parents = blocks.kinds, blocks.parents
-    for text, _, block in blocks.lines:
+    for text, linked, block in blocks.lines:
         kind = kinds[block]
         if kind not in _HEADINGS:
             kind = kinds[parents[block]] if block else kind
         if kind in _HEADINGS:
-            yield Heading(text, kind == _H1)
+            yield Heading(text, kind == _H1), linked, block
 
 
 def _names(page: HtmlPage, headings: Sequence[Heading], social_title: str) -> tuple[ShownName, ...]:

@@ -279,6 +279,15 @@ class TestLinks:
         listings = [linked(range(20), is_listing=True, text=text) for text in (1, 2)]
         assert between(*listings, (HERE, BESIDE)) is Conflict.NONE
 
+    def test_a_page_with_the_heading_of_a_teaser_has_a_text(self) -> None:
+        """The heading of one class names its parent, with a link, and that of another doesn't."""
+        single, page = linked(range(1), is_listing=True, text=1), linked(range(5, 9), text=2)
+        assert between(single, page, (HERE, BESIDE)) is Conflict.TEXT
+        assert between(page, single, (HERE, BESIDE)) is Conflict.TEXT
+        same_text = replace(page, text=1)
+        assert between(single, same_text, (HERE, BESIDE)) is Conflict.NONE
+        assert between(single, page, (HERE, ELSEWHERE)) is Conflict.NONE
+
     def test_a_listing_stands_beside_the_article_that_it_quotes(self) -> None:
         listing, article = linked(range(2), is_listing=True), linked(range(5, 9))
         for address in (BESIDE, ELSEWHERE):

@@ -9,6 +9,7 @@ import pytest
 
 from crawldedup.key import NO_KEY, Key
 from crawldedup.marks.address import Address
+from crawldedup.marks.relation import are_other_listings
 from crawldedup.marks.values import (
     FIRST_PART,
     HEADLINE,
@@ -123,6 +124,24 @@ class TestSketches:
     def test_the_order_does_not_matter(self) -> None:
         assert sketch_of([1, 2, 70]) == sketch_of([70, 2, 1]) == 1 << 1 | 1 << 2 | 1 << 6
         assert sketch_of([]) == sketch_of([5, 69]) == 0
+
+    def test_short_listings_do_not_agree_by_chance(self) -> None:
+        shown = [
+            ShownMarks(links=(f"/post-{number}/",), is_listing=True, names=())
+            for number in range(400)
+        ]
+        sketches = {marks.hashed(NO_KEY).sketch for marks in shown}
+        assert len(sketches) == len(shown)
+        both = [ShownMarks(links=links, is_listing=True) for links in (("/a", "/b"), ("/b", "/a"))]
+        assert both[0].hashed(NO_KEY).sketch == both[1].hashed(NO_KEY).sketch
+        # One link more makes another listing, also where sketches begin.
+        for count in range(1, 12):
+            links = tuple(f"/post-{number}/" for number in range(count + 1))
+            longer, shorter = (
+                ShownMarks(links=some, is_listing=True).hashed(NO_KEY)
+                for some in (links, links[1:])
+            )
+            assert are_other_listings(longer, shorter) is (count < 10)
 
 
 class TestAddresses:

@@ -170,6 +170,21 @@ def test_pages_of_a_long_discussion_are_told_apart(discussion: Discussion, url: 
 
 
 @pytest.mark.parametrize("discussion", WITH_APPENDIX)
+@pytest.mark.parametrize("url", ["?page=", "/page/", "/comment-page-"])
+def test_the_last_page_of_a_long_discussion_may_have_few_comments(
+    discussion: Discussion, url: str
+) -> None:
+    post = prose("post", 600)
+    last = discussion(post, ["This is the one remark that was written on the last page."])
+    full = discussion(post, remarks("b", 12))
+    urls = "https://a.example/story", f"https://a.example/story{url}3"
+    assert not is_dropped(last, full, *urls)
+    assert not is_dropped(full, last, *urls)
+    # A view without comments is still a copy.
+    assert is_dropped(discussion(post, []), full, *urls)
+
+
+@pytest.mark.parametrize("discussion", WITH_APPENDIX)
 def test_articles_with_more_or_fewer_comments_are_copies(discussion: Discussion) -> None:
     post, written = prose("post", 500), remarks("a", 5)
     few, many = discussion(post, written[:3]), discussion(post, written)

@@ -28,6 +28,8 @@ def values_of(*lines: str) -> dict[str, str]:
         (["Size: L", "Size: M"], {}),
         # What differs between two ways to one page, or two visits.
         (["Category: Lamps", "Posted: yesterday", "Views: 12", "Updated: 3 May 2024"], {}),
+        # The heading of a list.
+        (["Tag Archives: Boats", "Schlagwort: Boote", "Метка: лодки", "标签：船"], {}),
         (["<a href=/l>Size: L</a>"], {}),
         (["He said: the ferry leaves at dawn and nobody waits"], {}),
     ],

@@ -340,6 +340,7 @@ def test_chosen_controls_say_what_is_shown() -> None:
         '<input type="hidden" name="csrf_token" value="red">',
         '<input type="hidden" name="return_url" value="/red">',
         '<input type="hidden" name="rendered_time" value="12">',
+        '<input type="hidden" name="_form_ak_js" value="70">',
         '<input type="hidden" name="variant" value="5f4dcc3b5aa765d61d8327deb882cf99">',
         '<select name="sort"><option selected>price</option></select>',
         '<select name="currency"><option selected>EUR</option></select>',
@@ -431,6 +432,19 @@ def test_an_article_whose_heading_leads_to_itself_is_no_listing(href: str) -> No
 
 def test_a_linked_headline_alone_makes_no_listing() -> None:
     assert not marks_of(document("<h1><a href=/>Seals</a></h1>")).is_listing
+
+
+@pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        ("<h2>Seal extends <a href=/abstract>AbstractMammal</a></h2>", False),
+        ("<h2>Seal is <a href=/abstract>AbstractMammal</a>, <a href=/i>MammalLike</a></h2>", False),
+        ("<h2>» <a href=/abstract>AbstractMammal</a></h2>", True),
+    ],
+)
+def test_the_heading_of_a_single_teaser_is_its_link(heading: str, *, expected: bool) -> None:
+    html = f"<body><main>{heading}<p>{PROSE}</p></main></body>"
+    assert marks_of(html).is_listing is expected
 
 
 @pytest.mark.parametrize(

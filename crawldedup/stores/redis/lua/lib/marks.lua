@@ -233,8 +233,9 @@ local function have_other_data(page, other)
   return false
 end
 
--- Return true if two pages have several comments each, and hardly any of them in common.
-local function have_other_comments(page, other)
+-- Return true if two pages have several comments each, and hardly any of them in common. On pages of one path, such as the last
+-- page of a discussion, the other one may also have only a few.
+local function have_other_comments(page, other, has_same_path)
   if not page.comments or not other.comments then return false end
   local sampled, its_sampled = byte(page.bytes, page.comments + 3), byte(other.bytes, other.comments + 3)
   local fewer, shared = min(sampled, its_sampled), 0
@@ -242,7 +243,8 @@ local function have_other_comments(page, other)
   for i = 0, sampled - 1 do
     if is_among(short_at(page.bytes, first + 3 * i), other, its_first, its_first + 3 * its_sampled) then shared = shared + 1 end
   end
-  return fewer >= 3 and shared <= 0.25 * fewer
+  if fewer >= 3 then return shared <= 0.25 * fewer end
+  return has_same_path and max(sampled, its_sampled) >= 8 and shared == 0
 end
 
 -- Return true if a page has comments that it did not have before.
@@ -289,12 +291,12 @@ local function conflict(page, other)
   end
   if shown ~= NONE then return shown end
   local has_one_form = are_of_one_form(address, its)
-  if has_one_form and have_other_comments(page, other) then return TEXT end
+  if has_one_form and have_other_comments(page, other, address.path == its.path) then return TEXT end
   if address.canonical == its.canonical and its.canonical ~= '\0\0\0' then return NONE end
-  if page.is_listing ~= other.is_listing then return quotes_the_other(page, other) and LISTING or NONE end
-  if page.is_listing or not has_one_form then return NONE end
+  if page.is_listing ~= other.is_listing and quotes_the_other(page, other) then return LISTING end
+  if not has_one_form or (page.is_listing and other.is_listing) then return NONE end
   if differ(page, page.text, other, other.text) then return TEXT end
-  return have_other_links(page, other) and LINKS or NONE
+  return not page.is_listing and not other.is_listing and have_other_links(page, other) and LINKS or NONE
 end
 
 -- Return true if a page and one with these marks are certainly views of the same page, even if only half of their texts is
