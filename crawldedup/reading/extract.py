@@ -52,7 +52,7 @@ _SEVERAL_TIMES: Final = 3
 NAMED_WORDS: Final = 100
 # The version of this package's rules. Change it with the rules, because texts made with different
 # rules must not be compared in one index.
-TEXT_PROFILE: Final = "text10"
+TEXT_PROFILE: Final = "text11"
 
 _HEADER: Final = kind_of("header")
 

@@ -60,7 +60,7 @@ def test_what_indexes_are_made_of_never_changes() -> None:
     profile = Deduplicator(key=0, extractor="text").info().profile
     assert (
         profile
-        == "text/text10.siblings/words+pairs.damped-tf.64/shingle3.set.256/unicode14/3/2x64/key.0"
+        == "text/text11.siblings/words+pairs.damped-tf.64/shingle3.set.256/unicode14/3/2x64/key.0"
     )
 
 
