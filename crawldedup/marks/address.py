@@ -186,7 +186,8 @@ def _parts_of(url: str) -> _Parts | None:
         return None
     try:
         parts = urlsplit(url)
-        host, port = (parts.hostname or "").removeprefix("www."), parts.port
+        host = (parts.hostname or "").removeprefix("www.")
+        port = parts.port
         query = parse_qsl(
             parts.query,
             keep_blank_values=True,

@@ -51,7 +51,8 @@ def exact_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
     page = unpacked(marks)
     if page is None or page.address is None:
         return ExactKeys(by_text, None, None, None)
-    address, content = page.address, page.content
+    address = page.address
+    content = page.content
     best = best_name(content.names)
     name = best.hash if best is not None else 0
     lead = content.pictures[0] if content.has_lead else 0

@@ -24,12 +24,14 @@ def learned(marks: bytes, copy: bytes) -> bytes:
     """
     if not marks or not copy or marks == copy:
         return marks
-    record, its = unpacked(marks), unpacked(copy)
+    record = unpacked(marks)
+    its = unpacked(copy)
     if record is None or its is None or record.address is None or its.address is None:
         return marks
     if record.address.site != its.address.site:
         return marks
-    content, other = record.content, its.content
+    content = record.content
+    other = its.content
     has_lead = content.has_lead or not other.has_lead
     known = replace(
         content,
@@ -50,7 +52,8 @@ def succeeding(marks: bytes, replaced: bytes, text: int) -> bytes:
         replaced: The marks of the record that it replaces.
         text: The text key of that record.
     """
-    page, its = unpacked(marks), unpacked(replaced)
+    page = unpacked(marks)
+    its = unpacked(replaced)
     if page is None or its is None or page.address is None or its.address is None:
         return marks
     if page.address.site != its.address.site:
@@ -67,7 +70,8 @@ def is_former_text(marks: bytes, record: bytes, text: int) -> bool:
         record: The marks of the record.
         text: The text key of the page.
     """
-    page, its = unpacked(marks), unpacked(record)
+    page = unpacked(marks)
+    its = unpacked(record)
     if page is None or its is None or page.address is None or its.address is None:
         return False
     return its.address.former == text and its.address.site == page.address.site

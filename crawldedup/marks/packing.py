@@ -149,7 +149,9 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
     This has to be fast, because the marks of a whole crowd of siblings may be unpacked to judge a
     single page. So it's a single pass.
     """
-    flags, names_and_pictures, players_and_data = data[0], data[1], data[2]
+    flags = data[0]
+    names_and_pictures = data[1]
+    players_and_data = data[2]
     at = 3
     text = numbers = None
     links = sketch = 0

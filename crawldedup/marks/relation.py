@@ -58,10 +58,12 @@ def conflict(first: Marks, second: Marks) -> Conflict:
 
     The order of the pages doesn't matter.
     """
-    content, other = first.content, second.content
+    content = first.content
+    other = second.content
     if _differ(content.numbers, other.numbers):
         return Conflict.NUMBERS
-    address, its = first.address, second.address
+    address = first.address
+    its = second.address
     if address is None or its is None or address.site != its.site:
         return Conflict.NONE
     if address.path == its.path and address.parameters == its.parameters:
@@ -73,8 +75,10 @@ def conflict(first: Marks, second: Marks) -> Conflict:
 
 def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
     """Return which texts or links tell two pages of one site apart that have the same marks."""
-    content, other = first.content, second.content
-    address, its = first.address, second.address
+    content = first.content
+    other = second.content
+    address = first.address
+    its = second.address
     if address is None or its is None:
         return Conflict.NONE
     are_of_one_form = is_of_one_form(address, its)
@@ -110,7 +114,8 @@ def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ())
         proved: The hashes of views that are proved by now. They may not have been proved when the
             pages were remembered.
     """
-    address, its = first.address, second.address
+    address = first.address
+    its = second.address
     if address is None or its is None or address.site != its.site:
         return False
     if address.path != its.path or address.parameters != its.parameters:
@@ -199,7 +204,8 @@ def have_other_links(first: ContentMarks, second: ContentMarks) -> bool:
     if not first.links or not second.links or first.is_listing or second.is_listing:
         return False
     differing = _members_of(first.sketch ^ second.sketch)
-    larger, smaller = max(first.links, second.links), min(first.links, second.links)
+    larger = max(first.links, second.links)
+    smaller = min(first.links, second.links)
     alone = (differing - (larger - smaller)) / 2
     shared = (larger + smaller - differing) / 2
     return alone >= _FEW_LINKS - 0.5 and shared < _SHARED_LINKS * larger
@@ -213,7 +219,8 @@ def have_other_comments(first: ContentMarks, second: ContentMarks) -> bool:
     """
     if first.comments is None or second.comments is None:
         return False
-    sample, other = first.comments.sample, second.comments.sample
+    sample = first.comments.sample
+    other = second.comments.sample
     fewer = min(len(sample), len(other))
     return fewer >= _FEW_COMMENTS and len({*sample} & {*other}) <= _SHARED_COMMENTS * fewer
 
@@ -225,7 +232,8 @@ def have_many_other_comments(first: ContentMarks, second: ContentMarks) -> bool:
     """
     if first.comments is None or second.comments is None:
         return False
-    sample, other = first.comments.sample, second.comments.sample
+    sample = first.comments.sample
+    other = second.comments.sample
     many = max(len(sample), len(other)) >= _MANY_COMMENTS
     few = min(len(sample), len(other)) < _FEW_COMMENTS
     return many and few and {*sample}.isdisjoint(other)
@@ -320,7 +328,8 @@ def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     """Return whether two pages have different names."""
     if not names or not others:
         return False
-    first, second = _taken_apart(names), _taken_apart(others)
+    first = _taken_apart(names)
+    second = _taken_apart(others)
     if _are_views(first, second):
         return False
     if first.headline and second.headline:
@@ -338,7 +347,8 @@ def _has_own_name(names: tuple[Name, ...], listing: tuple[Name, ...]) -> bool:
     """
     if not names or not listing:
         return False
-    page, its = _taken_apart(names), _taken_apart(listing)
+    page = _taken_apart(names)
+    its = _taken_apart(listing)
     if page.first_heading and its.first_heading and page.first_heading != its.first_heading:
         return True
     if page.best:
@@ -353,7 +363,8 @@ def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     headlines decide. If either page has none, their titles and headings both have to be the same.
     Pages without any name don't have the same one.
     """
-    first, second = _taken_apart(names), _taken_apart(others)
+    first = _taken_apart(names)
+    second = _taken_apart(others)
     if _are_views(first, second):
         return True
     if first.headline and second.headline:
@@ -375,7 +386,8 @@ def _are_views(first: _Names, second: _Names) -> bool:
 
 def _have_other_titles(first: _Names, second: _Names) -> bool:
     """Return whether the titles of two pages differ in a part that names them."""
-    rest, its_rest = first.parts_besides(second), second.parts_besides(first)
+    rest = first.parts_besides(second)
+    its_rest = second.parts_besides(first)
     if not rest and not its_rest and first.first_heading and second.first_heading:
         # The title is the site's, or the pages have none.
         return _are_other(first.first_heading, first, second.first_heading, second)

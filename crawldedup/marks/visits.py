@@ -26,7 +26,8 @@ def shows_new_comments(marks: bytes, before: bytes) -> bool:
         marks: The packed marks of the page.
         before: Those of the earlier visit.
     """
-    own, other = unpacked(marks), unpacked(before)
+    own = unpacked(marks)
+    other = unpacked(before)
     if own is None or other is None:
         return False
     return have_new_comments(own.content, other.content)
@@ -41,7 +42,8 @@ def changes_between(marks: bytes, before: bytes) -> tuple[str, ...]:
         marks: The packed marks of the page.
         before: Those of the earlier visit.
     """
-    own, other = unpacked(marks), unpacked(before)
+    own = unpacked(marks)
+    other = unpacked(before)
     if own is None or other is None:
         return ()
     changes: list[str] = []
@@ -89,7 +91,8 @@ def new_values(marks: bytes, before: bytes, shown: ShownMarks, key: Key) -> tupl
     Returns:
         Up to four phrases, such as "price now 64.90".
     """
-    own, other = unpacked(marks), unpacked(before)
+    own = unpacked(marks)
+    other = unpacked(before)
     if own is None or other is None:
         return ()
     shown = brief(shown)

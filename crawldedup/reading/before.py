@@ -48,7 +48,9 @@ class Before:
     """
 
     def __init__(self, blocks: Blocks, kept: Sequence[int], is_prose: Sequence[bool]) -> None:
-        self._blocks, self._kept, self._is_prose = blocks, kept, is_prose
+        self._blocks = blocks
+        self._kept = kept
+        self._is_prose = is_prose
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -131,9 +131,8 @@ _MOST_LEFT_OUT: Final = 2_000  # elements that may turn out to be content
 # How many levels of nested noise may turn out to be content, like comments in a list of comments.
 _LEVELS_OF_NAMES: Final = 3
 
-TextLine = tuple[
-    str, int, int
-]  # a text between two edges of blocks, the letters of its links, and its block
+TextLine = tuple[str, int, int]
+"""A text between two edges of blocks, the letters of its links, and its block."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ def _are_content(parts: Sequence[int], sizes: Sizes, above: int, *, has_headline
     size = _sum(sizes.every, parts)
     if len(parts) < _FEWEST or size < _LEAST_SIZE * len(parts):
         return False
-    own_prose, prose = _sum(sizes.prose, parts), sizes.prose[0]
+    own_prose = _sum(sizes.prose, parts)
+    prose = sizes.prose[0]
     if own_prose > _MOST_PROSE * size:
         return False
     if not has_headline:

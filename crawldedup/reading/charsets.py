@@ -113,9 +113,11 @@ def codec_inside(body: bytes) -> str | None:
 
 def _labels_inside(body: bytes) -> Iterator[str]:
     """Yield the labels in the head of a page, in document order."""
-    head, place = body[:_HEAD].decode("latin-1"), 0
+    head = body[:_HEAD].decode("latin-1")
+    place = 0
     while found := _MAY_DECLARE.search(head, place):
-        kind, place = found[1].lower(), found.end()
+        kind = found[1].lower()
+        place = found.end()
         if kind == "body":
             return
         if kind == "!--":

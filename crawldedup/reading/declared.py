@@ -87,7 +87,8 @@ def declared_data(
         meta: What the page says about itself in its head.
     """
     found: dict[str, str] = {}
-    in_scripts, in_microdata = [*_declared(elements.scripts)], [*_properties(elements.properties)]
+    in_scripts = [*_declared(elements.scripts)]
+    in_microdata = [*_properties(elements.properties)]
     declared = [*in_scripts, *in_microdata, *_chosen(elements.controls, blocks)]
     declared += labeled_values(blocks)
     declared += [(name, meta[name]) for name in _DECLARED if name in meta]
@@ -214,7 +215,9 @@ def _leaves(data: Any) -> Iterator[_Leaf]:
 def _parts_of(inner: _Inner) -> list[_Inner]:
     """Return the members of an object, and the first of a list, that may be about the content."""
     parts = []
-    path, depth, value = inner.path, inner.depth + 1, inner.value
+    path = inner.path
+    depth = inner.depth + 1
+    value = inner.value
     if isinstance(value, dict):
         for key, part in value.items():
             name = str(key).lower()

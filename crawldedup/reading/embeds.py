@@ -268,7 +268,8 @@ class _Content:
 
 
 def _player_of(node: LexborNode) -> str | None:
-    tag, attributes = node.tag or "", node.attributes
+    tag = node.tag or ""
+    attributes = node.attributes
     if tag == "script":
         return _of_script(attributes.get("src") or "")
     if "-" in tag and _PLAYER_TAG.search(tag):
@@ -339,7 +340,8 @@ def _of_script(source: str) -> str | None:
 
 def _pictures_of(node: LexborNode) -> Iterator[str]:
     """Yield the names of the pictures that an element shows without being an <img>."""
-    tag, attributes = node.tag or "", node.attributes
+    tag = node.tag or ""
+    attributes = node.attributes
     if tag == "noscript":
         before = sibling(node, forward=False)
         is_late = before is not None and before.tag == "img"

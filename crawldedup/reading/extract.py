@@ -116,7 +116,8 @@ def extract_page(
     `broken` if the extractor failed.
     """
     try:
-        page, is_sure = HtmlPage.read(body, encoding), False
+        page = HtmlPage.read(body, encoding)
+        is_sure = False
         if area is not None:
             page, is_sure = cut_to(area, page)
         extractor = _AS_IT_IS if is_sure else extractor
@@ -133,7 +134,8 @@ def extract_page(
 def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected: bool) -> PageText:
     main = tidy(extractor.extract(page))
     words = count_words(main)
-    comments, of_comments = NO_COMMENTS, 0
+    comments = NO_COMMENTS
+    of_comments = 0
     if extractor.is_heuristic:
         if words < FALLBACK_WORDS:
             main = max(main, tidy(content_text(page)), key=count_words)
@@ -141,7 +143,8 @@ def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected
         if comments.are_content:
             of_comments = count_words("\n".join(comments.lines))
         words = count_words(main) + of_comments
-    resorts, is_little = None, words < max(min_words, LITTLE_WORDS)
+    resorts = None
+    is_little = words < max(min_words, LITTLE_WORDS)
     if is_little or (extractor.is_heuristic and may_outweigh(page, _SEVERAL_TIMES * len(main))):
         resorts = last_resorts(page)
     if extractor.is_heuristic and resorts is not None:
@@ -209,8 +212,10 @@ def content_text(page: HtmlPage) -> str:
 
     All pages of a site have these in common, so short pages would look alike.
     """
-    blocks, content = blocks_of(page.tree), page.content
-    kept, in_content = [True], [False]
+    blocks = blocks_of(page.tree)
+    content = page.content
+    kept = [True]
+    in_content = [False]
     for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[
         1:
     ]:

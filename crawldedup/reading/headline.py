@@ -19,9 +19,11 @@ def headline(blocks: Blocks, title: str) -> int:
     It is the longest heading that the title repeats, or else the only <h1>.
     """
     title = f" {_words(title[:_LONGEST_TITLE])} "
-    longest, found = _LEAST_HEADLINE - 1, -1
+    longest = _LEAST_HEADLINE - 1
+    found = -1
     first = set()
-    kinds, parents = blocks.kinds, blocks.parents
+    kinds = blocks.kinds
+    parents = blocks.parents
     for text, _, block in blocks.lines:
         kind = kinds[block]
         if kind not in _HEADINGS and (kind := kinds[max(parents[block], 0)]) not in _HEADINGS:
@@ -34,7 +36,8 @@ def headline(blocks: Blocks, title: str) -> int:
             and longest < len(words)
             and f" {words} " in title
         ):
-            longest, found = len(words), block
+            longest = len(words)
+            found = block
     return first.pop() if found < 0 and len(first) == 1 else found
 
 

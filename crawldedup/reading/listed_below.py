@@ -91,7 +91,9 @@ class _Parts:
     """The parts of a page that may be entries of a listing."""
 
     def __init__(self, blocks: Blocks, names: Names, letters: Letters) -> None:
-        self._blocks, self._names, self._letters = blocks, names, letters
+        self._blocks = blocks
+        self._names = names
+        self._letters = letters
 
     @cached_property
     def _openings(self) -> dict[int, Opening]:
@@ -153,7 +155,8 @@ class _Surroundings:
     """Tells whether blocks of a page belong to its text."""
 
     def __init__(self, blocks: Blocks, headline: int) -> None:
-        self._blocks, self._has_headline = blocks, headline >= 0
+        self._blocks = blocks
+        self._has_headline = headline >= 0
         self._places = {0: _Place(0, is_beside=False)}
         self._around_article: set[int] = set()
         is_around_article = False
@@ -175,7 +178,8 @@ class _Surroundings:
 
     def _place_of(self, block: int) -> _Place:
         """Return the place of a block, and remember it with those of the blocks around it."""
-        names, kinds = self._blocks.names, self._blocks.kinds
+        names = self._blocks.names
+        kinds = self._blocks.kinds
         way: list[int] = []
         while block not in self._places:
             way.append(block)

@@ -49,7 +49,8 @@ def listed_targets(blocks: Blocks, links: Sequence[str], url: str = "") -> tuple
         links: The targets of the links in its content.
         url: The URL of the page. An article whose heading links to the article isn't a listing.
     """
-    own, query = link_target(url) or "", _query_of(url)
+    own = link_target(url) or ""
+    query = _query_of(url)
     targets = _teasers(blocks, own, url)
     if targets:
         return targets
@@ -180,7 +181,8 @@ def _is_own(target: str, own: str) -> bool:
     A relative link, such as `story.html` on the page `/world/story.html`, is the end of the page's
     path.
     """
-    target, own = target.rstrip("/"), own.rstrip("/")
+    target = target.rstrip("/")
+    own = own.rstrip("/")
     return bool(target) and (target == own or own.endswith(f"/{target}"))
 
 

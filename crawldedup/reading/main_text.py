@@ -97,7 +97,9 @@ def main_text(page: HtmlPage) -> str:
     text = kept = without_offered(read, kept, headed)
     if _has_article(read, kept):
         descent = _Descent(page, read, kept, headed)
-        text, is_listing, cards = descent.article(), descent.is_listing, descent.cards
+        text = descent.article()
+        is_listing = descent.is_listing
+        cards = descent.cards
     unlisted = []
     written = written_lists(read, text)
     for line in text:
@@ -118,7 +120,8 @@ def main_text(page: HtmlPage) -> str:
 
 def _has_article(read: PageLines, kept: list[int]) -> bool:
     """Return whether a page has enough prose for an article."""
-    blocks, sizes = read.blocks, read.sizes
+    blocks = read.blocks
+    sizes = read.sizes
     prose = sum([sizes[line] for line in kept if read.is_prose[line]])
     if prose < _LEAST_PROSE:
         return False
@@ -199,7 +202,10 @@ class _Descent:
 
     def article(self) -> list[int]:
         """Return the numbers of the article's lines or, without one, of all lines except noise."""
-        blocks, weights, article, left = self._blocks, self._weights, 0, 0.0
+        blocks = self._blocks
+        weights = self._weights
+        article = 0
+        left = 0.0
         while inside := [block for block in blocks.children(article) if self._every[block]]:
             inner = max(reversed(inside), key=weights.__getitem__)
             if weights[inner] < _MOST * weights[0] or self._is_code(inner):
@@ -217,7 +223,8 @@ class _Descent:
             article = inner
         while article and blocks.kinds[article] in _NEVER_ALONE:
             article = blocks.parents[article]
-        span, beside = range(article, blocks.ends[article]), self._beside_headline(article)
+        span = range(article, blocks.ends[article])
+        beside = self._beside_headline(article)
         lead = self._lead(article)
         lines = []
         left_out = size = 0
@@ -266,7 +273,9 @@ class _Descent:
 
     def _left(self, block: int, inner: int) -> float:
         """Return how many bytes `block`, next to `inner`, would lose by descending to `inner`."""
-        read, kinds, size = self._read, self._blocks.kinds, self._sizes[block]
+        read = self._read
+        kinds = self._blocks.kinds
+        size = self._sizes[block]
         if self._code[block]:
             return _CODE * self._code[block]
         if block in self._holds_cards:
@@ -305,7 +314,8 @@ class _Descent:
         Shops describe a product in a paragraph, and put its features, materials and measures into
         sections that open with a click. They count if they have more text than that paragraph.
         """
-        read, prose = self._read, self._prose[inner]
+        read = self._read
+        prose = self._prose[inner]
         if not self._is_short(inner):
             return 0
         # Tickers and the like come before the headline.
@@ -365,7 +375,8 @@ class _Descent:
         """Return whether two blocks are teasers of other pages, each below a heading that links."""
         if not self._open_alike(block, inner) or not self._openings[inner].is_linked:
             return False
-        first, second = self._classes_of(block), self._classes_of(inner)
+        first = self._classes_of(block)
+        second = self._classes_of(inner)
         return first == second or not first.isdisjoint(second)
 
     def _are_sections(self, block: int, inner: int) -> bool:
@@ -390,7 +401,8 @@ class _Descent:
         Parts of one article may be numbered, or the first one may have an additional class.
         Elements that are named as articles may be different articles.
         """
-        first, second = self._classes_of(block), self._classes_of(other)
+        first = self._classes_of(block)
+        second = self._classes_of(other)
         if self._blocks.kinds[block] == _ARTICLE:
             return first == second
         return first == second or say_what_it_is(first & second)
@@ -413,7 +425,8 @@ class _Descent:
 
         Blocks whose heading is a link are teasers of something else.
         """
-        blocks, headline = self._blocks, self._headline
+        blocks = self._blocks
+        headline = self._headline
         lead: set[int] = set()
         if headline < 0 or not self._is_short(article):
             return lead
@@ -434,7 +447,9 @@ class _Descent:
 
         An author and a date don't count as content.
         """
-        blocks, headline, sizes = self._blocks, self._headline, self._sizes
+        blocks = self._blocks
+        headline = self._headline
+        sizes = self._sizes
         common = next(
             (block for block in blocks.way_to(article) if block in self._around_headline), -1
         )

@@ -234,7 +234,8 @@ def leads_home(link: Mapping[str, str | None], url: str) -> bool:
         return False
     try:
         target = urlsplit(urljoin(url, href))
-        host, its_host = target.hostname or "", urlsplit(url).hostname or ""
+        host = target.hostname or ""
+        its_host = urlsplit(url).hostname or ""
     except ValueError:
         return False
     if its_host and host.removeprefix("www.") != its_host.removeprefix("www."):

@@ -151,7 +151,8 @@ def _headings_of_page(blocks: Blocks, url: str) -> Iterator[Heading]:
 
 def _headings_with_links(blocks: Blocks) -> Iterator[tuple[Heading, int, int]]:
     """Yield the headings of the content, each with its number of linked letters and its block."""
-    kinds, parents = blocks.kinds, blocks.parents
+    kinds = blocks.kinds
+    parents = blocks.parents
     for text, linked, block in blocks.lines:
         kind = kinds[block]
         if kind not in _HEADINGS:

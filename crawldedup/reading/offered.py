@@ -33,7 +33,8 @@ def without_offered(read: PageLines, kept: list[int], headline: int) -> list[int
     prose = _prose_of(read, kept)
     if not _LEAST_PROSE <= prose <= _MOST_PROSE:
         return kept
-    lines, is_prose = read.blocks.lines, read.is_prose
+    lines = read.blocks.lines
+    is_prose = read.is_prose
     headings = [
         place
         for place, line in enumerate(kept)

@@ -32,7 +32,8 @@ class Opening(NamedTuple):
 
 def names_of(blocks: Blocks, kept: Sequence[int]) -> Names:
     """Return the headings and the lines with links among the kept lines."""
-    kinds, parents = blocks.kinds, blocks.parents
+    kinds = blocks.kinds
+    parents = blocks.parents
     lines: list[NameLine] = []
     parts: defaultdict[int, list[int]] = defaultdict(list)
     seen = {-1}
@@ -51,7 +52,8 @@ def names_of(blocks: Blocks, kept: Sequence[int]) -> Names:
 
 def openings_of(blocks: Blocks, names: Names) -> dict[int, Opening]:
     """Return the first heading of each block. Blocks without one are missing."""
-    kinds, parents = blocks.kinds, blocks.parents
+    kinds = blocks.kinds
+    parents = blocks.parents
     headings = []
     for block, is_linked, is_heading in names.lines:
         if is_heading:

@@ -67,7 +67,8 @@ class PageLines:
     """
 
     def __init__(self, blocks: Blocks, holders: Set[int]) -> None:
-        self.blocks, self._holders = blocks, holders
+        self.blocks = blocks
+        self._holders = holders
         self.sizes: list[int] = []
         self.is_prose: list[bool] = []
         prose, links, characters = ([0] * len(blocks.ends) for _ in range(3))
@@ -91,12 +92,14 @@ class PageLines:
         self.is_listed = self._listed()
 
     def _listed(self) -> list[bool]:
-        kinds, parents = self.blocks.kinds, self.blocks.parents
+        kinds = self.blocks.kinds
+        parents = self.blocks.parents
         lists = list(range(len(parents)))
         for block, kind in enumerate(kinds):
             if kind in CELLS:
                 lists[block] = lists[parents[block]]
-        links, characters = self.links, self.characters
+        links = self.links
+        characters = self.characters
         # The rows of a table of links have content, such as the names in a module.
         is_listed = []
         for text, linked, block in self.blocks.lines:
@@ -113,19 +116,24 @@ class PageLines:
 
         Also sets the `factors` of the blocks outside.
         """
-        kinds, parents, ends = self.blocks.kinds, self.blocks.parents, self.blocks.ends
+        kinds = self.blocks.kinds
+        parents = self.blocks.parents
+        ends = self.blocks.ends
         # A page with more captions is a page of pictures, and they are its content.
         captions = sum([self.prose[block] for block, kind in enumerate(kinds) if kind == _CAPTION])
         self._beside = (
             BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else BOILERPLATE
         )
         telling = self._beside | HOLD_CONTENT
-        names, factors = self.blocks.names, self.factors
-        block, end = 1, len(kinds)
+        names = self.blocks.names
+        factors = self.factors
+        block = 1
+        end = len(kinds)
         is_noise = [False] * end
         main = self._main()
         if main is not None:
-            block, end = main + 1, ends[main]
+            block = main + 1
+            end = ends[main]
             is_noise = [not main <= block < end for block in range(len(kinds))]
         while block < end:
             factors[block] = factors[parents[block]]
@@ -160,7 +168,8 @@ class PageLines:
         return main if is_content else None
 
     def _is_noise(self, block: int) -> bool:
-        kind, name = self.blocks.kinds[block], self.blocks.names[block]
+        kind = self.blocks.kinds[block]
+        name = self.blocks.names[block]
         if name == Label.ARTICLE:
             self.factors[block] = NAMED_ARTICLE
         elif kind in HOLD_CONTENT:

@@ -417,7 +417,9 @@ def _lines_of(content: PageContent) -> list[str]:
 
 def _without_ages(content: PageContent) -> PageContent:
     """Leave out the numbers that say how old a page is, or when it was printed."""
-    text, whole, core = content.text, content.whole, content.core
+    text = content.text
+    whole = content.whole
+    core = content.core
     steady_text = without_ages(text)
     steady_whole = None if whole is None else without_ages(whole)
     steady_core = None if core is None else without_ages(core)
@@ -440,7 +442,8 @@ def _without_changing(
     """
     changing = without_repeated(changing, _lines_of(content), headings, key)
     text, lines = without_volatile(content.text, changing, headings, key)
-    whole, core = content.whole, content.core
+    whole = content.whole
+    core = content.core
     lines_of_whole: list[str] = []
     if whole is not None:
         whole, lines_of_whole = without_volatile(whole, changing, headings, key)

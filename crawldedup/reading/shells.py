@@ -246,7 +246,8 @@ def _part_of(line: str, blocks: Blocks, block: int, elements: Elements, names: _
         return _SITE
     if _is_request(line):
         return _OF_SHELL
-    node, heading = blocks.nodes[block], _heading_of(blocks, block)
+    node = blocks.nodes[block]
+    heading = _heading_of(blocks, block)
     if _LETTER.search(line) and not heading and is_called(node, shell_words.SPLASH):
         return _IN_MOUNT
     if elements.is_around(node, line) and (

@@ -177,7 +177,8 @@ def _name_of(line: str, headings: Collection[str], key: Key) -> int:
     if len(line) > _LONGEST or not _NUMBER.search(line):
         return 0
     shape, numbers = _NUMBER.subn("0", line)
-    others, in_numbers = len(shape) - numbers - shape.count(" "), len(line) - len(shape) + numbers
+    others = len(shape) - numbers - shape.count(" ")
+    in_numbers = len(line) - len(shape) + numbers
     if others <= in_numbers or line in headings or _CURRENCY.search(shape):
         return 0
     return key.number(shape.encode("utf-8", "replace"), "line")
