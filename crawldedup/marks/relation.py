@@ -240,9 +240,10 @@ def have_many_other_comments(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def have_new_comments(page: ContentMarks, before: ContentMarks) -> bool:
-    """Return whether a page has comments that it did not have at an earlier visit.
+    """Return whether the comments of a page differ from those of an earlier visit.
 
-    A page without any may have failed to load them.
+    If one was removed, they differ as well. A page without any may have failed to load them, so the
+    result is False.
     """
     if page.comments is None:
         return False

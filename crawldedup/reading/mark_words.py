@@ -405,7 +405,7 @@ def without_dates(words: str) -> str | None:
 
 
 def without_digits(line: str) -> str:
-    """Return a line without any digits."""
+    """Return a line without any digits, and with single spaces between its words."""
     return " ".join(_DIGITS.sub("", line).split())
 
 
