@@ -36,23 +36,34 @@ def _part_of_id(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?:^|[_-])(?:{words})(?:$|[_-])")
 
 
-# Classes that say where an element is, not what it is.
+# Classes that say where an element is or how it looks, not what it is: "col-6", "md:w-1". The
+# names of parts, such as "tab-pane" and "faq-item", have longer beginnings.
 _LAYOUT: Final = re.compile(
     r"col(?:umn)?s?|row|container|wrap(?:per)?|clearfix|grid|block|widget|box|module|section|region|"
     r"area|inner|outer|cell|panel|card|item|group|flex|span|layout|content|left|right|center|top|"
     r"bottom|large|small|medium|wide|fluid|full|first|last|odd|even|active|visible|"
-    r"(?:col|span|grid|row)\d+|[a-z]{1,4}[_:-].*"
+    r"(?:col|span|grid|row)\d+|[a-z]{1,2}[_-].*|[a-z]{1,4}:.*|"
+    r"(?:bg|col|css|flex|gap|grid|has|max|min|row|span|text|with)[_-].*"
 )
 
+# Names of what asks for consent to cookies, but not of recipes: "view-cookies", "cookie-recipe".
+_COOKIES: Final = (
+    r"(?<![\w-])cookies?(?=$|\s)|cookies?[_-]?(?:alert|banner|bar|box|compliance|consent|container|"
+    r"dialog|disclaimer|info|law|layer|message|modal|notice|notification|overlay|policy|popup|"
+    r"preferences|settings|wall|warning)s?|cookie(?:bot|first|hub|pro|yes)\w*"
+)
 _NOISE: Final = _word(
     r"shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|breadcrumbs?|"
-    r"cookie\w*|consent|banner|adverts?|advertisement\w*|sponsor\w*|outbrain|taboola|popup|modal|trending|most-?read|"
+    rf"{_COOKIES}|consent|banner|adverts?|advertisement\w*|sponsor\w*|outbrain|taboola|popup|modal|trending|most-?read|"
     r"most-?popular|read-?more|more-?on|also-?read|tags|tag-?list|tag-?cloud|footer|nav|navigation|navbar|menu|byline|"
     r"author-?bio|bio|copyright|toolbar|sr-only|screen-?reader\w*|visually-?hidden"
 )
 # Words for what visitors wrote, such as "comment-body" or "commentlist".
 _COMMENTS: Final = _word(
     r"comments?(?:-?(?:area|body|box|content|list|section|text|thread|tree|wrap(?:per)?))?|disqus|"
+    r"(?:kommentare?|commentaires?|comentarios?|commenti|comentários|reacties|комментарии|отзывы|"
+    r"responses|bewertungen|opiniones|opinie|recensioni|avis-?clients?)"
+    r"(?:[_-]?(?:area|list|liste?|section|bereich|box|content|wrap(?:per)?))?|"
     r"(?:buyer|customer|guest|product)[_-]?reviews"
 )
 _REPLY: Final = _word(
@@ -61,9 +72,9 @@ _REPLY: Final = _word(
 )
 _SIDEBAR: Final = _word("side-?bar")
 # Words for elements with terms and policies.
-_FOOT: Final = _word(r"footer|cookie\w*|consent|modal|popup|copyright")
-_CONSENT: Final = _word(r"cookie\w*|consent")
-_TERMS: Final = _word(r"dialog|modal|popup|cookie\w*|consent|terms|privacy|polic(?:y|ies)")
+_FOOT: Final = _word(rf"footer|{_COOKIES}|consent|modal|popup|copyright")
+_CONSENT: Final = _word(rf"{_COOKIES}|consent")
+_TERMS: Final = _word(rf"dialog|modal|popup|{_COOKIES}|consent|terms|privacy|polic(?:y|ies)")
 _NOISE_ID: Final = _part_of_id("sidebar|footer|nav|navigation|menu|related|share|social|newsletter")
 _COMMENTS_ID: Final = _part_of_id("comments|disqus_thread")
 _PLAIN_ID: Final = re.compile(r"[\w-]+")

@@ -15,7 +15,13 @@ from typing import Final, NamedTuple
 from crawldedup.reading.block_names import Label, is_number_of_reply, label_of
 from crawldedup.reading.blocks import BOILERPLATE, Blocks, TextLine, blocks_in, kind_of
 from crawldedup.reading.html import HtmlPage, tidy
-from crawldedup.reading.mark_words import tells_when, without_digits, without_visits, words_of
+from crawldedup.reading.mark_words import (
+    about_words_of,
+    tells_when,
+    without_digits,
+    without_visits,
+    words_of,
+)
 
 _FORM: Final = kind_of("form")
 _AROUND: Final = BOILERPLATE | {_FORM}
@@ -202,7 +208,7 @@ def _says_something(line: str) -> bool:
 
 
 def _is_short(line: str) -> bool:
-    return line.count(" ") < _FEW_WORDS
+    return about_words_of(line) <= _FEW_WORDS
 
 
 def _name_of(line: str) -> str:

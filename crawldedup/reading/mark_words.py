@@ -29,6 +29,7 @@ _WORD: Final = re.compile(
     rf"[{_WITHOUT_SPACES}]"
     rf"[\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u17b6-\u17d3]*|[^\W_{_WITHOUT_SPACES}]+"
 )
+_LETTER_WITHOUT_SPACES: Final = re.compile(rf"[{_WITHOUT_SPACES}]")
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
 SEPARATOR: Final = re.compile(r"\s+[-–—|·•»›:]+\s+|\s*[|｜»]\s*|\s*::\s*")
 _COUNTER: Final = re.compile(r"^\s*[(\[]\d+\+?[)\]]\s*")
@@ -407,6 +408,12 @@ def without_dates(words: str) -> str | None:
 def without_digits(line: str) -> str:
     """Return a line without any digits, and with single spaces between its words."""
     return " ".join(_DIGITS.sub("", line).split())
+
+
+def about_words_of(line: str) -> int:
+    """Return about how many words a line has. Two letters of a script without spaces are a word."""
+    words = line.count(" ") + 1
+    return words if line.isascii() else words + len(_LETTER_WITHOUT_SPACES.findall(line)) // 2
 
 
 def tells_when(line: str) -> bool:

@@ -296,3 +296,30 @@ def test_reviews_below_a_product_are_no_part_of_its_text(name: str) -> None:
     assert "cat" in main_text_of(
         f"<h1>{TITLE}</h1><div class={name}><div>{review * 10}</div></div>"
     )
+
+
+def page_of_comments(number: int, name: str, texts: Sequence[str]) -> Page:
+    comments = "".join([f"<div class=one><p>{text}</p></div>" for text in texts])
+    post = "".join([f"<p>{prose(place, 60)}</p>" for place in range(8)])
+    body = (
+        f"<main><article><h1>{TITLE}</h1>{post}</article><div class={name}>{comments}</div></main>"
+    )
+    return Page(f"https://a.example/{number}", html=document(body))
+
+
+@pytest.mark.parametrize(
+    "name", ["comments", "kommentare", "commentaires-liste", "comentarios", "responses", "отзывы"]
+)
+def test_comments_are_known_by_their_names_in_other_languages(name: str) -> None:
+    second, third = (page_of_comments(n, name, remarks(f"{n}", 6)) for n in (2, 3))
+    assert compare(second, third).verdict.kind is Kind.NEW
+
+
+def test_a_japanese_comment_with_a_date_says_more_than_when() -> None:
+    words = ["雨の港", "船の灯り", "古い橋", "朝の市場", "赤い塔", "遠い川", "静かな庭", "青い窓"]
+    texts = [
+        f"3月{number}日に{'と'.join(Random(number).sample(words, 5))}を見ました"
+        for number in range(1, 13)
+    ]
+    second, third = (page_of_comments(n, "comments", texts[n::4]) for n in (2, 3))
+    assert compare(second, third).verdict.kind is Kind.NEW

@@ -1,7 +1,9 @@
 """What is called noise and is longer than the rest of its page: content, terms, or programs."""
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from crawldedup.reading.block_names import is_called_consent, say_what_it_is
 from tests.reading.prose import main_text_of
 
 OWN = "The lamp on the quay is lit at dusk, and the keeper notes each boat that passes it. "
@@ -10,6 +12,12 @@ OTHER = "Whoever reads on agrees to all that the harbor office may do, as the la
 
 def paragraphs(text: str, number: int) -> str:
     return f"<p>{text}</p>" * number
+
+
+def element(markup: str) -> LexborNode:
+    found = LexborHTMLParser(markup).css_first("div")
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -146,3 +154,25 @@ def test_a_paragraph_does_not_stand_for_several_times_its_text(frame: str, part:
     # Below its headline, an article may be short.
     article = f"<div class=page><h1>Rules of the harbor</h1>{column}</div>"
     assert "dusk" not in main_text_of(f"{wide}{article}", "Rules of the harbor")
+
+
+@pytest.mark.parametrize("name", ["view-cookies", "product_cat-cookies", "cookie-recipe"])
+def test_recipes_for_cookies_ask_for_no_consent(name: str) -> None:
+    assert not is_called_consent(element(f'<div class="{name}">'))
+
+
+@pytest.mark.parametrize(
+    "name", ["cookie-banner", "cookieconsent", "gdpr-cookie-notice", "cookies"]
+)
+def test_banners_about_cookies_ask_for_consent(name: str) -> None:
+    assert is_called_consent(element(f'<div class="{name}">'))
+
+
+@pytest.mark.parametrize("name", ["tab-pane", "faq-item", "news-entry", "spec-part"])
+def test_names_of_parts_say_what_an_element_is(name: str) -> None:
+    assert say_what_it_is([name])
+
+
+@pytest.mark.parametrize("name", ["col-md-6", "md:w-1", "p-4", "text-sm", "has-sidebar"])
+def test_names_about_the_layout_say_nothing(name: str) -> None:
+    assert not say_what_it_is([name])
