@@ -16,6 +16,7 @@ from crawldedup.marks.values import (
     HAS_NUMBER,
     HEADLINE,
     IS_SINGLE_WORD,
+    MOST_DATA,
     MOST_NAMES,
     MOST_PICTURES,
     MOST_PLAYERS,
@@ -29,6 +30,7 @@ from crawldedup.reading.addresses import first_address
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of
 from crawldedup.reading.declared import Elements, declared_data, places_on_maps
 from crawldedup.reading.embeds import Embeds, ShownPicture, first_picture, is_small
+from crawldedup.reading.full_name import full_name
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.listing import listed_targets
 from crawldedup.reading.mark_words import name_of, without_visits, words_of
@@ -48,6 +50,8 @@ LONGEST_TITLE: Final = 500
 LONGEST_HEADING: Final = 300
 _MOST_PARTS: Final = 4
 _MOST_SOURCES: Final = 10
+
+_FULL_NAME: Final = "full name"
 
 _PUNCTUATION: Final = " .:!?…»)”’\"'"
 
@@ -71,12 +75,14 @@ def read_marks(
     elements = Elements.of(page.tree, text)
     links = _links(page.blocks)
     listed = listed_targets(page.blocks, links, url)
+    described = full_name(page, [heading.text for heading in headings], text)
+    data = declared_data(page.blocks, elements, meta)
     return ShownMarks(
         names=names,
         pictures=pictures.names,
         has_lead=pictures.has_lead,
         players=_players(page.blocks, elements, embeds.players),
-        data=declared_data(page.blocks, elements, meta),
+        data=((_FULL_NAME, described), *data)[:MOST_DATA] if described else data,
         text=_steady_text(page.blocks, text, names),
         links=links if listed is None else listed,
         is_listing=listed is not None,
