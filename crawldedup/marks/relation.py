@@ -159,6 +159,9 @@ def shown_conflicts(first: ContentMarks, second: ContentMarks) -> Iterator[Confl
     if first.is_listing and second.is_listing:
         if are_other_listings(first, second):
             yield Conflict.LISTING
+        elif _differ(first.text, second.text) and have_other_names(first.names, second.names):
+            # The links may be those of a sidebar beside a short text.
+            yield Conflict.NAME
     elif have_other_names(first.names, second.names):
         yield Conflict.NAME
     if have_other_leads(first, second):

@@ -32,7 +32,7 @@ from crawldedup.reading.declared import Elements, declared_data, places_on_maps
 from crawldedup.reading.embeds import Embeds, ShownPicture, first_picture, is_small
 from crawldedup.reading.full_name import full_name
 from crawldedup.reading.html import HtmlPage
-from crawldedup.reading.listing import listed_targets
+from crawldedup.reading.listing import Listing, listing_of
 from crawldedup.reading.mark_words import name_of, without_visits, words_of
 
 _H1: Final = kind_of("h1")
@@ -50,6 +50,7 @@ LONGEST_TITLE: Final = 500
 LONGEST_HEADING: Final = 300
 _MOST_PARTS: Final = 4
 _MOST_SOURCES: Final = 10
+_FEWEST_TEASERS: Final = 2
 
 _FULL_NAME: Final = "full name"
 
@@ -74,7 +75,7 @@ def read_marks(
     pictures = _pictures(page.blocks, embeds.pictures, meta.get("og:image", ""))
     elements = Elements.of(page.tree, text)
     links = _links(page.blocks)
-    listed = listed_targets(page.blocks, links, url)
+    listing = listing_of(page.blocks, links, url)
     described = full_name(page, [heading.text for heading in headings], text)
     data = declared_data(page.blocks, elements, meta)
     return ShownMarks(
@@ -83,9 +84,9 @@ def read_marks(
         has_lead=pictures.has_lead,
         players=_players(page.blocks, elements, embeds.players),
         data=((_FULL_NAME, described), *data)[:MOST_DATA] if described else data,
-        text=_steady_text(page.blocks, text, names),
-        links=links if listed is None else listed,
-        is_listing=listed is not None,
+        text=_text_of_teasers(listing) or _steady_text(page.blocks, text, names),
+        links=links if listing is None else listing.targets,
+        is_listing=listing is not None,
         numbers=_numbers(text, headings) if with_numbers else None,
     )
 
@@ -326,6 +327,16 @@ def _steady_text(blocks: Blocks, text: str, names: Sequence[ShownName]) -> str:
             continue
         lines.append(without_visits(line))
     return "\n".join(lines)
+
+
+def _text_of_teasers(listing: Listing | None) -> str:
+    """Return what takes the place of the text of several teasers, or "" for other pages.
+
+    A listing may shorten its teasers in another way than a listing of the same pages does.
+    """
+    if listing is None or not listing.has_teasers or len(listing.targets) < _FEWEST_TEASERS:
+        return ""
+    return "\n".join(sorted(listing.targets))
 
 
 def _end_of(line: str) -> str:

@@ -279,6 +279,16 @@ class TestLinks:
         listings = [linked(range(20), is_listing=True, text=text) for text in (1, 2)]
         assert between(*listings, (HERE, BESIDE)) is Conflict.NONE
 
+    def test_listings_with_other_names_and_texts_are_siblings(self) -> None:
+        """A short text beside a long sidebar looks like a listing of what the sidebar leads to."""
+        talk = linked(range(20), is_listing=True, names=ONE.names, text=1)
+        other = replace(talk, names=TWO.names, text=2)
+        for address in (BESIDE, ELSEWHERE):
+            assert between(talk, other, (HERE, address)) is Conflict.NAME
+            # One list under two headings, and one whose visits or dates changed.
+            assert between(talk, replace(other, text=1), (HERE, address)) is Conflict.NONE
+            assert between(talk, replace(other, names=ONE.names), (HERE, address)) is Conflict.NONE
+
     def test_a_page_with_the_heading_of_a_teaser_has_a_text(self) -> None:
         """The heading of one class names its parent, with a link, and that of another doesn't."""
         single, page = linked(range(1), is_listing=True, text=1), linked(range(5, 9), text=2)

@@ -257,6 +257,8 @@ end
 local function shown_conflict(page, other)
   if page.is_listing and other.is_listing then
     if are_other_listings(page, other) then return LISTING end
+    -- The links may be those of a sidebar beside a short text.
+    if differ(page, page.text, other, other.text) and have_other_names(page, other) then return NAME end
   elseif have_other_names(page, other) then
     return NAME
   end
