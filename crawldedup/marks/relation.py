@@ -280,6 +280,7 @@ class _Names:
 
     def __init__(self, names: tuple[Name, ...]) -> None:
         self.headline = self.first_heading = self.social = self.first_part = 0
+        self.headlines: list[int] = []
         self.parts: list[int] = []
         self.aliases: list[int] = []
         self.with_number: list[int] = []
@@ -292,7 +293,8 @@ class _Names:
 
     def _add(self, name: int, roles: int) -> None:
         if roles & HEADLINE:
-            self.headline = name
+            self.headline = self.headline or name
+            self.headlines.append(name)
         if roles & FIRST_HEADING:
             self.first_heading = name
         if roles & SOCIAL_TITLE:
@@ -327,7 +329,7 @@ def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     if _are_views(first, second):
         return False
     if first.headline and second.headline:
-        return _are_other(first.headline, first, second.headline, second)
+        return _has_own_headline(first, second) and _has_own_headline(second, first)
     if first.social and second.social and first.social != second.social:
         return _are_other(first.social, first, second.social, second)
     return _have_other_titles(first, second)
@@ -360,7 +362,7 @@ def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     if _are_views(first, second):
         return True
     if first.headline and second.headline:
-        return first.headline == second.headline
+        return first.headlines == second.headlines
     if first.parts or second.parts:
         return first.parts == second.parts and first.heading == second.heading
     return first.heading == second.heading != 0
@@ -393,6 +395,12 @@ def _have_other_titles(first: _Names, second: _Names) -> bool:
             and (rest[0] in first.with_number or its_rest[0] in second.with_number)
         )
     return _are_other(rest[0], first, its_rest[0], second)
+
+
+def _has_own_headline(page: _Names, other: _Names) -> bool:
+    """Return whether a page has a headline that is none of another page's names."""
+    names = {*other.headlines, *other.aliases}
+    return any(headline not in names for headline in page.headlines)
 
 
 def _are_other(name: int, names: _Names, other: int, others: _Names) -> bool:

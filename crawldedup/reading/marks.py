@@ -170,26 +170,20 @@ def _headings_with_links(blocks: Blocks) -> Iterator[tuple[Heading, int, int]]:
 def _names(page: HtmlPage, headings: Sequence[Heading], social_title: str) -> tuple[ShownName, ...]:
     title = mark_words.VERSION.sub("", name_of(page.title[:LONGEST_TITLE]))
     whole = words_of(title)
-    around = f" {whole} "
-    first_headings: set[str] = set()
-    headline = ""
-    for heading in headings:
-        name = words_of(name_of(heading.text[:LONGEST_HEADING]))
-        if name and heading.is_first:
-            first_headings.add(name)
-        if len(name) > len(headline) and f" {name} " in around:
-            headline = name
+    parts = [words_of(part) for part in mark_words.SEPARATOR.split(title)]
+    called = [(words_of(name_of(each.text[:LONGEST_HEADING])), each) for each in headings]
+    first_headings = {name for name, heading in called if name and heading.is_first}
     roles: dict[str, int] = {}
 
     def add(name: str, role: int) -> None:
         if name:
             roles[name] = roles.get(name, 0) | role
 
-    add(headline, HEADLINE)
+    for name in _headlines(called, whole, parts):
+        add(name, HEADLINE)
     if len(first_headings) == 1:
         add(first_headings.pop(), FIRST_HEADING)
     add(words_of(name_of(social_title[:LONGEST_HEADING])), SOCIAL_TITLE)
-    parts = [words_of(part) for part in mark_words.SEPARATOR.split(title)]
     role = TITLE_PART | FIRST_PART
     for part in [part for part in parts if part][:_MOST_PARTS]:
         add(part, role)
@@ -199,6 +193,26 @@ def _names(page: HtmlPage, headings: Sequence[Heading], social_title: str) -> tu
     if labeled is not None:
         add(words_of(mark_words.SEPARATOR.split(labeled[1])[0]), ALIAS)
     return tuple([_shown_name(*name) for name in list(roles.items())[:MOST_NAMES]])
+
+
+def _headlines(
+    called: Sequence[tuple[str, Heading]], title: str, parts: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the longest heading that the title repeats, and another one that is a part of it.
+
+    One of them may be the name of the site. The name of a manual with a version isn't one, because
+    it differs in other versions of the page.
+    """
+    around = f" {title} "
+    longest = ""
+    for name, _ in called:
+        if len(name) > len(longest) and f" {name} " in around:
+            longest = name
+    for name, heading in called:
+        is_part = name != "" and name != longest and name in parts
+        if is_part and not mark_words.RELEASE.search(heading.text):
+            return longest, name
+    return (longest,)
 
 
 def _shown_name(words: str, roles: int) -> ShownName:

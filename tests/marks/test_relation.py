@@ -154,6 +154,12 @@ class TestNames:
             ([(1, HEADLINE)], [(2, HEADLINE), (1, ALIAS)], False),
             ([(1, HEADLINE)], [(2, HEADLINE), (1, TITLE_PART)], False),
             ([(1, HEADLINE), (5, SOCIAL_TITLE)], [(2, HEADLINE), (5, SOCIAL_TITLE)], True),
+            # The name of the site is a heading as well.
+            ([(9, HEADLINE), (1, HEADLINE)], [(9, HEADLINE), (2, HEADLINE)], True),
+            ([(9, HEADLINE), (1, HEADLINE)], [(9, HEADLINE)], False),
+            ([(9, HEADLINE), (1, HEADLINE)], [(1, HEADLINE)], False),
+            ([(9, HEADLINE), (1, HEADLINE)], [(2, HEADLINE), (9, ALIAS)], True),
+            ([(9, HEADLINE), (1, HEADLINE)], [(9, HEADLINE), (2, HEADLINE), (1, ALIAS)], False),
             # Headings tell pages apart whose titles do not.
             ([(1, FIRST_HEADING)], [(2, FIRST_HEADING)], True),
             ([(1, FIRST_HEADING)], [(2, FIRST_HEADING), (1, ALIAS)], False),

@@ -65,7 +65,8 @@ def test_the_headline_is_the_longest_heading_that_the_title_repeats() -> None:
     assert marks.name == "seals on the bank"
     roles = dict(marks.names)
     assert roles["seals on the bank"] == HEADLINE | TITLE_PART | FIRST_PART
-    assert roles["harbour news"] == FIRST_HEADING | TITLE_PART
+    assert roles["harbour news"] == FIRST_HEADING | HEADLINE | TITLE_PART
+    assert not roles.get("seals")
     assert roles["seals on the bank harbour news"] == ALIAS
 
 
