@@ -2,7 +2,8 @@
 
 The heading of such a page is often only the last part: "timeout" in a client and in its cursor, or
 "Document" in two packages. Their descriptions can be the same, too. The rest of the name is in the
-title, or in the breadcrumbs above the heading.
+title, or in the breadcrumbs above the heading. So are the arguments of a template, which can differ
+in symbols only.
 """
 
 import re
@@ -16,6 +17,8 @@ _MOST_HEADINGS: Final = 3
 _LONGEST_TRAIL: Final = 500
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _QUALIFIED: Final = re.compile(rf"(?<![\w.$/@-]){_NAME.pattern}(?:\.{_NAME.pattern})+(?![\w.$/@-])")
+# In C++, "Box< T & >" and "Box< T && >" have the same words.
+_TEMPLATE: Final = re.compile(rf"{_NAME.pattern}(?:::~?{_NAME.pattern})*<[^<>]{{1,100}}>")
 _BREADCRUMBS: Final = "[class*=breadcrumb]"
 _VERSION: Final = re.compile(r"\d+\.\d[\w.-]*")
 # "Tulip(s)" isn't code.
@@ -33,8 +36,12 @@ def full_name(page: HtmlPage, headings: Sequence[str], text: str) -> str:
         headings: The headings of its content.
         text: Its main text.
     """
+    title = page.title[:_LONGEST_TRAIL]
+    template = _TEMPLATE.search(title)
+    if template is not None:
+        return "".join(template[0].split())
     for heading in headings[:_MOST_HEADINGS]:
-        for match in _QUALIFIED.finditer(page.title[:_LONGEST_TRAIL]):
+        for match in _QUALIFIED.finditer(title):
             name = match[0]
             if words_of(name.rpartition(".")[2]) == words_of(heading):
                 return name

@@ -50,6 +50,21 @@ def test_a_title_may_have_the_full_name(title: str, heading: str, name: str) -> 
     assert full_name_of(f"<title>{title}</title><h1>{heading}</h1>", "", heading) == name
 
 
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("boats::Hull< T && > Struct Template Reference", "boats::Hull<T&&>"),
+        ("boats::Hull< T & > Struct Template Reference", "boats::Hull<T&>"),
+        ("Hull<Wood, 2>", "Hull<Wood,2>"),
+        ("boats::Hull Struct Reference", ""),
+        ("Boats < 10 m, and boats > 10 m", ""),
+    ],
+)
+def test_the_arguments_of_a_template_belong_to_its_name(title: str, name: str) -> None:
+    title = f"Boats: {title}".replace("&", "&amp;").replace("<", "&lt;")
+    assert full_name_of(f"<title>{title}</title>", "") == name
+
+
 def test_the_breadcrumbs_of_a_function_name_its_class() -> None:
     html, text = member("Ferry"), "fun timeout(unit: Unit): Long"
     assert full_name_of(html, text, "timeout") == "boats / org.boats / Ferry / timeout"
