@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.mark_words import words_of
 
@@ -25,16 +26,15 @@ _VERSION: Final = re.compile(r"\d+\.\d[\w.-]*")
 _PLURAL: Final = "(s)"
 
 
-def full_name(page: HtmlPage, headings: Sequence[str], text: str) -> str:
+def full_name(page: HtmlPage, headings: Sequence[str]) -> str:
     """Return the full name of what a page describes, or "" if it isn't a reference page.
 
     Breadcrumbs of other pages say in which category they are, and one page can be in several. So
-    they only count if the text of the page declares a function with the name in the heading.
+    they only count if the page declares a function with the name in the heading.
 
     Args:
         page: The page.
         headings: The headings of its content.
-        text: Its main text.
     """
     title = page.title[:_LONGEST_TRAIL]
     template = _TEMPLATE.search(title)
@@ -45,15 +45,15 @@ def full_name(page: HtmlPage, headings: Sequence[str], text: str) -> str:
             name = match[0]
             if words_of(name.rpartition(".")[2]) == words_of(heading):
                 return name
-        if _NAME.fullmatch(heading) and _declares(text, heading):
+        if _NAME.fullmatch(heading) and _declares(page.blocks, heading):
             return _trail(page, heading)
     return ""
 
 
-def _declares(text: str, name: str) -> bool:
-    """Return whether code like `name(` is in a text."""
-    place = text.find(f"{name}(")
-    return place >= 0 and not text.startswith(_PLURAL, place + len(name))
+def _declares(blocks: Blocks, name: str) -> bool:
+    """Return whether code like `name(` is in the content, where it may be a link."""
+    call = f"{name}("
+    return any(call in line and f"{name}{_PLURAL}" not in line for line, _, _ in blocks.lines)
 
 
 def _trail(page: HtmlPage, name: str) -> str:

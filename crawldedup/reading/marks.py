@@ -76,7 +76,7 @@ def read_marks(
     elements = Elements.of(page.tree, text)
     links = _links(page.blocks)
     listing = listing_of(page.blocks, links, url)
-    described = full_name(page, [heading.text for heading in headings], text)
+    described = full_name(page, [heading.text for heading in headings])
     data = declared_data(page.blocks, elements, meta)
     return ShownMarks(
         names=names,

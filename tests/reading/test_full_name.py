@@ -30,8 +30,8 @@ def member(
       </body></html>"""
 
 
-def full_name_of(html: str, text: str, *headings: str) -> str:
-    return full_name(HtmlPage.read(html, None), headings, text)
+def full_name_of(html: str, *headings: str) -> str:
+    return full_name(HtmlPage.read(html, None), headings)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def full_name_of(html: str, text: str, *headings: str) -> str:
     ],
 )
 def test_a_title_may_have_the_full_name(title: str, heading: str, name: str) -> None:
-    assert full_name_of(f"<title>{title}</title><h1>{heading}</h1>", "", heading) == name
+    assert full_name_of(f"<title>{title}</title><h1>{heading}</h1>", heading) == name
 
 
 @pytest.mark.parametrize(
@@ -62,18 +62,24 @@ def test_a_title_may_have_the_full_name(title: str, heading: str, name: str) -> 
 )
 def test_the_arguments_of_a_template_belong_to_its_name(title: str, name: str) -> None:
     title = f"Boats: {title}".replace("&", "&amp;").replace("<", "&lt;")
-    assert full_name_of(f"<title>{title}</title>", "") == name
+    assert full_name_of(f"<title>{title}</title>") == name
 
 
 def test_the_breadcrumbs_of_a_function_name_its_class() -> None:
-    html, text = member("Ferry"), "fun timeout(unit: Unit): Long"
-    assert full_name_of(html, text, "timeout") == "boats / org.boats / Ferry / timeout"
+    name = "boats / org.boats / Ferry / timeout"
+    assert full_name_of(member("Ferry"), "timeout") == name
+    # The declaration may be a link.
+    linked = "<a href=/source>fun timeout(unit: Unit): Long</a>"
+    assert full_name_of(member("Ferry", code=linked), "timeout") == name
     # In the same place of another version, it is the same.
-    assert full_name_of(html.replace("2.1.0", "2.2.0"), text, "timeout").startswith("boats / org")
-    # Nothing shows that this is code.
-    assert full_name_of(html, "a timeout of 3 seconds", "timeout") == ""
-    assert full_name_of(html, "one or more timeout(s)", "timeout") == ""
-    assert full_name_of(html, "calls other(unit)", "other") == ""
+    assert full_name_of(member("Ferry").replace("2.1.0", "2.2.0"), "timeout") == name
+
+
+@pytest.mark.parametrize(
+    "code", ["a timeout of 3 seconds", "one or more timeout(s)", "calls other(unit)"]
+)
+def test_breadcrumbs_only_count_if_there_is_code(code: str) -> None:
+    assert full_name_of(member("Ferry", code=code), "timeout") == ""
 
 
 def is_kept(first: str, second: str) -> bool:
