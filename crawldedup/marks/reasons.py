@@ -73,7 +73,7 @@ def reason_of(conflict: Conflict, first: ShownMarks, second: ShownMarks) -> str:
 
 
 def _values(conflict: Conflict, first: ShownMarks, second: ShownMarks) -> tuple[str, str] | None:
-    if conflict is Conflict.NAME and first.name and second.name:
+    if conflict is Conflict.NAME and first.name and second.name and first.name != second.name:
         return f'"{first.name}"', f'"{second.name}"'
     if conflict is Conflict.PICTURE and first.pictures and second.pictures:
         return first.pictures[0], second.pictures[0]

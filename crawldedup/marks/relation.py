@@ -164,6 +164,9 @@ def shown_conflicts(first: ContentMarks, second: ContentMarks) -> Iterator[Confl
     if first.is_listing and second.is_listing:
         if are_other_listings(first, second):
             yield Conflict.LISTING
+        elif _differ(first.text, second.text) and have_other_names(first.names, second.names):
+            # The links may be those of a sidebar beside a short text.
+            yield Conflict.NAME
     elif have_other_names(first.names, second.names):
         yield Conflict.NAME
     if have_other_leads(first, second):
@@ -286,6 +289,7 @@ class _Names:
 
     def __init__(self, names: tuple[Name, ...]) -> None:
         self.headline = self.first_heading = self.social = self.first_part = 0
+        self.headlines: list[int] = []
         self.parts: list[int] = []
         self.aliases: list[int] = []
         self.with_number: list[int] = []
@@ -298,7 +302,8 @@ class _Names:
 
     def _add(self, name: int, roles: int) -> None:
         if roles & HEADLINE:
-            self.headline = name
+            self.headline = self.headline or name
+            self.headlines.append(name)
         if roles & FIRST_HEADING:
             self.first_heading = name
         if roles & SOCIAL_TITLE:
@@ -334,7 +339,7 @@ def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     if _are_views(first, second):
         return False
     if first.headline and second.headline:
-        return _are_other(first.headline, first, second.headline, second)
+        return _has_own_headline(first, second) and _has_own_headline(second, first)
     if first.social and second.social and first.social != second.social:
         return _are_other(first.social, first, second.social, second)
     return _have_other_titles(first, second)
@@ -369,7 +374,7 @@ def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     if _are_views(first, second):
         return True
     if first.headline and second.headline:
-        return first.headline == second.headline
+        return first.headlines == second.headlines
     if first.parts or second.parts:
         return first.parts == second.parts and first.heading == second.heading
     return first.heading == second.heading != 0
@@ -403,6 +408,12 @@ def _have_other_titles(first: _Names, second: _Names) -> bool:
             and (rest[0] in first.with_number or its_rest[0] in second.with_number)
         )
     return _are_other(rest[0], first, its_rest[0], second)
+
+
+def _has_own_headline(page: _Names, other: _Names) -> bool:
+    """Return whether a page has a headline that is none of another page's names."""
+    names = {*other.headlines, *other.aliases}
+    return any(headline not in names for headline in page.headlines)
 
 
 def _are_other(name: int, names: _Names, other: int, others: _Names) -> bool:

@@ -33,7 +33,7 @@ _LONG_LISTING: Final = 10
 
 
 # The part that a name plays on its page.
-HEADLINE: Final = 1  # the longest heading that the title repeats
+HEADLINE: Final = 1  # a heading that the title repeats, the longest one first
 FIRST_HEADING: Final = 2  # the only <h1>
 SOCIAL_TITLE: Final = 4  # og:title
 TITLE_PART: Final = 8  # a part of the title, between separators

@@ -2,11 +2,13 @@
 
 A listing consists of links, or of teasers: excerpts of other pages, each below a heading that links
 to its page. A listing is identified by the pages that it leads to, not by its name: the archive of
-a year and the list of all stories are the same page if they list the same stories.
+a year and the list of all stories are the same page if they list the same stories. Only if a
+listing of mere links also has another text, its name counts, because a short text beside a long
+sidebar looks like one.
 """
 
 from collections.abc import Container, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborNode
 
@@ -39,7 +41,14 @@ _SHARE_BEFORE: Final = 0.2
 """The largest share of a page's letters that may come before the first teaser."""
 
 
-def listed_targets(blocks: Blocks, links: Sequence[str], url: str = "") -> tuple[str, ...] | None:
+class Listing(NamedTuple):
+    """Where a listing leads, and whether it consists of teasers instead of mere links."""
+
+    targets: tuple[str, ...]
+    has_teasers: bool
+
+
+def listing_of(blocks: Blocks, links: Sequence[str], url: str = "") -> Listing | None:
     """Return the targets of a listing, or None if a page isn't a listing.
 
     Links to the home page and to other views of the listing aren't among them.
@@ -53,7 +62,7 @@ def listed_targets(blocks: Blocks, links: Sequence[str], url: str = "") -> tuple
     query = _query_of(url)
     targets = _teasers(blocks, own, url)
     if targets:
-        return targets
+        return Listing(targets, has_teasers=True)
     letters = linked_letters = lines = 0
     for text, linked, _ in blocks.lines:
         letters += len(text)
@@ -64,7 +73,7 @@ def listed_targets(blocks: Blocks, links: Sequence[str], url: str = "") -> tuple
     if not _lead_to_pages(blocks) or _links_are_beside_prose(blocks):
         return None
     around = {_HOME, *_other_views(blocks, own, query)}
-    return tuple([target for target in links if target not in around])
+    return Listing(tuple([target for target in links if target not in around]), has_teasers=False)
 
 
 def _lead_to_pages(blocks: Blocks) -> bool:

@@ -46,6 +46,7 @@ _LABEL_END: Final = re.compile(r"[:|–-]")
 _LONGEST_LABEL: Final = 40
 # "GroupedFlowable (RxJava Javadoc 2.2.0)" is the page of a class, regardless of the version.
 VERSION: Final = re.compile(r"\s*\([^()]{0,80}\d\.\d[^()]{0,80}\)\s*$")
+RELEASE: Final = re.compile(r"\d\.\d")
 AFTER_LABEL: Final = re.compile(r"^[^:]{1,30}:\s+(.+)$")
 
 

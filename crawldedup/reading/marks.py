@@ -16,6 +16,7 @@ from crawldedup.marks.values import (
     HAS_NUMBER,
     HEADLINE,
     IS_SINGLE_WORD,
+    MOST_DATA,
     MOST_NAMES,
     MOST_PICTURES,
     MOST_PLAYERS,
@@ -29,8 +30,9 @@ from crawldedup.reading.addresses import first_address
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of
 from crawldedup.reading.declared import Elements, declared_data, places_on_maps
 from crawldedup.reading.embeds import Embeds, ShownPicture, first_picture, is_small
+from crawldedup.reading.full_name import full_name
 from crawldedup.reading.html import HtmlPage
-from crawldedup.reading.listing import listed_targets
+from crawldedup.reading.listing import Listing, listing_of
 from crawldedup.reading.mark_words import name_of, without_visits, words_of
 
 _H1: Final = kind_of("h1")
@@ -48,6 +50,9 @@ LONGEST_TITLE: Final = 500
 LONGEST_HEADING: Final = 300
 _MOST_PARTS: Final = 4
 _MOST_SOURCES: Final = 10
+_FEWEST_TEASERS: Final = 2
+
+_FULL_NAME: Final = "full name"
 
 _PUNCTUATION: Final = " .:!?…»)”’\"'"
 
@@ -70,16 +75,18 @@ def read_marks(
     pictures = _pictures(page.blocks, embeds.pictures, meta.get("og:image", ""))
     elements = Elements.of(page.tree, text)
     links = _links(page.blocks)
-    listed = listed_targets(page.blocks, links, url)
+    listing = listing_of(page.blocks, links, url)
+    described = full_name(page, [heading.text for heading in headings])
+    data = declared_data(page.blocks, elements, meta)
     return ShownMarks(
         names=names,
         pictures=pictures.names,
         has_lead=pictures.has_lead,
         players=_players(page.blocks, elements, embeds.players),
-        data=declared_data(page.blocks, elements, meta),
-        text=_steady_text(page.blocks, text, names),
-        links=links if listed is None else listed,
-        is_listing=listed is not None,
+        data=((_FULL_NAME, described), *data)[:MOST_DATA] if described else data,
+        text=_text_of_teasers(listing) or _steady_text(page.blocks, text, names),
+        links=links if listing is None else listing.targets,
+        is_listing=listing is not None,
         numbers=_numbers(text, headings) if with_numbers else None,
     )
 
@@ -164,26 +171,20 @@ def _headings_with_links(blocks: Blocks) -> Iterator[tuple[Heading, int, int]]:
 def _names(page: HtmlPage, headings: Sequence[Heading], social_title: str) -> tuple[ShownName, ...]:
     title = mark_words.VERSION.sub("", name_of(page.title[:LONGEST_TITLE]))
     whole = words_of(title)
-    around = f" {whole} "
-    first_headings: set[str] = set()
-    headline = ""
-    for heading in headings:
-        name = words_of(name_of(heading.text[:LONGEST_HEADING]))
-        if name and heading.is_first:
-            first_headings.add(name)
-        if len(name) > len(headline) and f" {name} " in around:
-            headline = name
+    parts = [words_of(part) for part in mark_words.SEPARATOR.split(title)]
+    called = [(words_of(name_of(each.text[:LONGEST_HEADING])), each) for each in headings]
+    first_headings = {name for name, heading in called if name and heading.is_first}
     roles: dict[str, int] = {}
 
     def add(name: str, role: int) -> None:
         if name:
             roles[name] = roles.get(name, 0) | role
 
-    add(headline, HEADLINE)
+    for name in _headlines(called, whole, parts):
+        add(name, HEADLINE)
     if len(first_headings) == 1:
         add(first_headings.pop(), FIRST_HEADING)
     add(words_of(name_of(social_title[:LONGEST_HEADING])), SOCIAL_TITLE)
-    parts = [words_of(part) for part in mark_words.SEPARATOR.split(title)]
     role = TITLE_PART | FIRST_PART
     for part in [part for part in parts if part][:_MOST_PARTS]:
         add(part, role)
@@ -193,6 +194,26 @@ def _names(page: HtmlPage, headings: Sequence[Heading], social_title: str) -> tu
     if labeled is not None:
         add(words_of(mark_words.SEPARATOR.split(labeled[1])[0]), ALIAS)
     return tuple([_shown_name(*name) for name in list(roles.items())[:MOST_NAMES]])
+
+
+def _headlines(
+    called: Sequence[tuple[str, Heading]], title: str, parts: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the longest heading that the title repeats, and another one that is a part of it.
+
+    One of them may be the name of the site. The name of a manual with a version isn't one, because
+    it differs in other versions of the page.
+    """
+    around = f" {title} "
+    longest = ""
+    for name, _ in called:
+        if len(name) > len(longest) and f" {name} " in around:
+            longest = name
+    for name, heading in called:
+        is_part = name != "" and name != longest and name in parts
+        if is_part and not mark_words.RELEASE.search(heading.text):
+            return longest, name
+    return (longest,)
 
 
 def _shown_name(words: str, roles: int) -> ShownName:
@@ -321,6 +342,16 @@ def _steady_text(blocks: Blocks, text: str, names: Sequence[ShownName]) -> str:
             continue
         lines.append(without_visits(line))
     return "\n".join(lines)
+
+
+def _text_of_teasers(listing: Listing | None) -> str:
+    """Return what takes the place of the text of several teasers, or "" for other pages.
+
+    A listing may shorten its teasers in another way than a listing of the same pages does.
+    """
+    if listing is None or not listing.has_teasers or len(listing.targets) < _FEWEST_TEASERS:
+        return ""
+    return "\n".join(sorted(listing.targets))
 
 
 def _end_of(line: str) -> str:

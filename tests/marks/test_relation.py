@@ -154,6 +154,12 @@ class TestNames:
             ([(1, HEADLINE)], [(2, HEADLINE), (1, ALIAS)], False),
             ([(1, HEADLINE)], [(2, HEADLINE), (1, TITLE_PART)], False),
             ([(1, HEADLINE), (5, SOCIAL_TITLE)], [(2, HEADLINE), (5, SOCIAL_TITLE)], True),
+            # The name of the site is a heading as well.
+            ([(9, HEADLINE), (1, HEADLINE)], [(9, HEADLINE), (2, HEADLINE)], True),
+            ([(9, HEADLINE), (1, HEADLINE)], [(9, HEADLINE)], False),
+            ([(9, HEADLINE), (1, HEADLINE)], [(1, HEADLINE)], False),
+            ([(9, HEADLINE), (1, HEADLINE)], [(2, HEADLINE), (9, ALIAS)], True),
+            ([(9, HEADLINE), (1, HEADLINE)], [(9, HEADLINE), (2, HEADLINE), (1, ALIAS)], False),
             # Headings tell pages apart whose titles do not.
             ([(1, FIRST_HEADING)], [(2, FIRST_HEADING)], True),
             ([(1, FIRST_HEADING)], [(2, FIRST_HEADING), (1, ALIAS)], False),
@@ -278,6 +284,16 @@ class TestLinks:
     def test_the_texts_of_listings_do_not_count(self) -> None:
         listings = [linked(range(20), is_listing=True, text=text) for text in (1, 2)]
         assert between(*listings, (HERE, BESIDE)) is Conflict.NONE
+
+    def test_listings_with_other_names_and_texts_are_siblings(self) -> None:
+        """A short text beside a long sidebar looks like a listing of what the sidebar leads to."""
+        talk = linked(range(20), is_listing=True, names=ONE.names, text=1)
+        other = replace(talk, names=TWO.names, text=2)
+        for address in (BESIDE, ELSEWHERE):
+            assert between(talk, other, (HERE, address)) is Conflict.NAME
+            # One list under two headings, and one whose visits or dates changed.
+            assert between(talk, replace(other, text=1), (HERE, address)) is Conflict.NONE
+            assert between(talk, replace(other, names=ONE.names), (HERE, address)) is Conflict.NONE
 
     def test_a_page_with_the_heading_of_a_teaser_has_a_text(self) -> None:
         """The heading of one class names its parent, with a link, and that of another doesn't."""

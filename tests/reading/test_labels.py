@@ -6,7 +6,7 @@ import pytest
 
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.labels import labeled_values
-from crawldedup.reading.listing import listed_targets
+from crawldedup.reading.listing import listing_of
 
 
 def values_of(*lines: str) -> dict[str, str]:
@@ -40,7 +40,8 @@ def test_short_lines_say_which_variant_is_shown(lines: list[str], values: dict[s
 
 def targets_of(body: str) -> tuple[str, ...] | None:
     page = HtmlPage.read(f"<html><body><main>{body}</main></body></html>", None)
-    return listed_targets(page.blocks, ("link",))
+    listing = listing_of(page.blocks, ("link",))
+    return None if listing is None else listing.targets
 
 
 TEASER = "<p>The ferry leaves at dawn, and nobody waits for those who are late.</p>"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from crawldedup import compare
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.key import NO_KEY
 from crawldedup.marks import values
@@ -64,7 +65,8 @@ def test_the_headline_is_the_longest_heading_that_the_title_repeats() -> None:
     assert marks.name == "seals on the bank"
     roles = dict(marks.names)
     assert roles["seals on the bank"] == HEADLINE | TITLE_PART | FIRST_PART
-    assert roles["harbour news"] == FIRST_HEADING | TITLE_PART
+    assert roles["harbour news"] == FIRST_HEADING | HEADLINE | TITLE_PART
+    assert not roles.get("seals")
     assert roles["seals on the bank harbour news"] == ALIAS
 
 
@@ -432,6 +434,36 @@ def test_an_article_whose_heading_leads_to_itself_is_no_listing(href: str) -> No
 
 def test_a_linked_headline_alone_makes_no_listing() -> None:
     assert not marks_of(document("<h1><a href=/>Seals</a></h1>")).is_listing
+
+
+def test_the_text_of_teasers_is_where_they_lead() -> None:
+    """An archive may shorten its teasers in another way than the list of all stories."""
+
+    def listing(words: int, *numbers: int) -> ShownMarks:
+        prose = " ".join(PROSE.split()[:words])
+        teasers = [f"<h2><a href=/story-{n}>Story {n}</a></h2><p>{prose}</p>" for n in numbers]
+        return marks_of(f"<title>Stories</title>{''.join(teasers)}")
+
+    assert listing(30, 1, 2, 3).text == listing(12, 2, 3, 1).text
+    assert listing(30, 1, 2, 3).text != listing(30, 1, 2, 4).text
+    # A single one may be the page itself, in a theme that links its heading.
+    assert listing(30, 1).text != listing(12, 1).text
+
+
+def test_a_short_text_beside_a_long_sidebar_tells_listings_apart() -> None:
+    def talk(name: str, speaker: str) -> Page:
+        sidebar = "".join(
+            f"<li><a href=/topic/{n}>Topic of the harbor {n}</a></li>" for n in range(40)
+        )
+        html = (
+            f"<title>{name} | Harbour</title><h2>{name}</h2><p>{speaker}</p>"
+            f"<p>{PROSE}</p><h2>Topics</h2><ul>{sidebar}</ul>"
+        )
+        return Page(f"https://harbour.example/node/{len(name)}/index.html", html=html)
+
+    first = talk("Ropes and knots", "Told by Ada Brook")
+    assert not compare(first, talk("Lamps on the quay", "Told by Ben Clay")).drops
+    assert compare(first, talk("All of the ropes", "Told by Ada Brook")).drops
 
 
 @pytest.mark.parametrize(

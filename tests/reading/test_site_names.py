@@ -64,6 +64,22 @@ def test_posts_with_one_text_and_short_names_are_told_apart(home: str) -> None:
     assert drops(*reversed(pages)) == 0
 
 
+def test_a_long_name_of_the_site_is_not_the_only_headline() -> None:
+    """In a theme that shows it as a heading without a link."""
+
+    def person(name: str, heading: str = "") -> str:
+        return (
+            f"<html><head><title>{SITE} - {name}</title></head><body><h1>{SITE}</h1>"
+            f"<div><h3>{heading or name}</h3><p>{prose('sails', 80)}</p></div></body></html>"
+        )
+
+    assert drops(("/ppl/a/1.html", person("Ada")), ("/ppl/b/2.html", person("Ben"))) == 0
+    assert drops(("/ppl/a/1.html", person("Ada")), ("/old/1.html", person("Ada"))) > 0
+    # In another version of a manual, the name of the manual has another number.
+    versions = [person(f"Boats {number} documentation") for number in ("2.1", "2.2")]
+    assert drops(*zip(("/2.1/sails.html", "/2.2/sails.html"), versions, strict=True)) > 0
+
+
 @pytest.mark.parametrize("home", HOME)
 def test_a_post_is_no_copy_of_the_last_page_of_an_archive_with_that_post_alone(home: str) -> None:
     text = f"<p>{prose('regatta', 150)}</p>"

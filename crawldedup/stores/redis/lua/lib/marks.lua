@@ -68,12 +68,14 @@ local function differ(first, at, second, its) return at and its and short_at(fir
 local function called(page)
   if page.called then return page.called end
   local names = {
-    parts = {}, is_part = {}, aliases = {}, with_number = {}, single = {}, is_name = {},
+    headlines = {}, parts = {}, is_part = {}, aliases = {}, with_number = {}, single = {}, is_name = {},
   }
   for at = page.names, page.pictures - 1, 5 do
     local roles, value = byte(page.bytes, at), name_at(page.bytes, at + 1)
     names.is_name[value] = true
-    if band(roles, 1) > 0 then names.headline = value end
+    if band(roles, 1) > 0 then
+      names.headline, names.headlines[#names.headlines + 1] = names.headline or value, value
+    end
     if band(roles, 2) > 0 then names.first_heading = value end
     if band(roles, 4) > 0 then names.social = value end
     if band(roles, 8) > 0 then names.parts[#names.parts + 1], names.is_part[value] = value, true end
@@ -93,6 +95,25 @@ local function are_other(name, names, other, others)
   return name ~= other and not others.aliases[name] and not names.aliases[other]
 end
 
+-- Return true if two lists are equal.
+local function are_equal(list, other)
+  if #list ~= #other then return false end
+  for i = 1, #list do
+    if list[i] ~= other[i] then return false end
+  end
+  return true
+end
+
+-- Return true if a page has a headline that is none of another page's names.
+local function has_own_headline(names, others)
+  for i = 1, #names.headlines do
+    local headline, is_shared = names.headlines[i], false
+    for k = 1, #others.headlines do is_shared = is_shared or others.headlines[k] == headline end
+    if not is_shared and not others.aliases[headline] then return true end
+  end
+  return false
+end
+
 -- Return the first part of a title that another page's title lacks.
 local function first_own_part(names, others)
   for i = 1, #names.parts do
@@ -107,7 +128,7 @@ local function have_other_names(page, other)
   -- The heading of one view may be the whole title of the other.
   if first.best and second.best and first.best ~= second.best
     and second.aliases[first.best] and first.aliases[second.best] then return false end
-  if first.headline and second.headline then return are_other(first.headline, first, second.headline, second) end
+  if first.headline and second.headline then return has_own_headline(first, second) and has_own_headline(second, first) end
   if first.social and second.social and first.social ~= second.social then
     return are_other(first.social, first, second.social, second)
   end
@@ -125,21 +146,12 @@ local function have_other_names(page, other)
   return are_other(rest, first, its_rest, second)
 end
 
--- Return true if two lists are equal.
-local function are_equal(list, other)
-  if #list ~= #other then return false end
-  for i = 1, #list do
-    if list[i] ~= other[i] then return false end
-  end
-  return true
-end
-
 -- Return true if two pages have the same name.
 local function have_same_name(page, other)
   local first, second = called(page), called(other)
   if first.best and second.best and first.best ~= second.best
     and second.aliases[first.best] and first.aliases[second.best] then return true end
-  if first.headline and second.headline then return first.headline == second.headline end
+  if first.headline and second.headline then return are_equal(first.headlines, second.headlines) end
   if #first.parts > 0 or #second.parts > 0 then
     return first.heading == second.heading and are_equal(first.parts, second.parts)
   end
@@ -257,6 +269,8 @@ end
 local function shown_conflict(page, other)
   if page.is_listing and other.is_listing then
     if are_other_listings(page, other) then return LISTING end
+    -- The links may be those of a sidebar beside a short text.
+    if differ(page, page.text, other, other.text) and have_other_names(page, other) then return NAME end
   elseif have_other_names(page, other) then
     return NAME
   end
