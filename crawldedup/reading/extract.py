@@ -28,6 +28,7 @@ from crawldedup.checks import did_you_mean, refused
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.reading.area import Area, cut_to
+from crawldedup.reading.block_names import Label, label_of
 from crawldedup.reading.blocks import (
     BOILERPLATE,
     BOILERPLATE_ROLES,
@@ -138,7 +139,7 @@ def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected
     of_comments = 0
     if extractor.is_heuristic:
         if words < FALLBACK_WORDS:
-            main = max(main, tidy(content_text(page)), key=count_words)
+            main = max(main, _short_text(page), key=count_words)
         comments = comments_beside(page, main)
         if comments.are_content:
             of_comments = count_words("\n".join(comments.lines))
@@ -207,7 +208,19 @@ def _text_of_resort(page: HtmlPage, extractor: Extractor) -> str:
     return article if is_page else text
 
 
-def content_text(page: HtmlPage) -> str:
+def _short_text(page: HtmlPage) -> str:
+    """Return the text of a page without a longer main text.
+
+    If it's short, boxes that are named as noise are left out, such as one for a newsletter. With
+    them, it would have enough words to be compared like a longer one, but it has to be exact.
+    """
+    text = tidy(content_text(page))
+    if count_words(text) < FALLBACK_WORDS:
+        return tidy(content_text(page, with_noise=False))
+    return text
+
+
+def content_text(page: HtmlPage, *, with_noise: bool = True) -> str:
     """Return the visible text without navigation, page header and footer, sidebars and controls.
 
     All pages of a site have these in common, so short pages would look alike.
@@ -222,7 +235,8 @@ def content_text(page: HtmlPage) -> str:
         in_content.append(in_content[parent] or kind in HOLD_CONTENT)
         is_named = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
         is_around = not in_content[parent] if kind == _HEADER else is_named
-        kept.append(kept[parent] and (not is_around or node.mem_id in content))
+        is_left_out = is_around or (not with_noise and label_of(node) == Label.NOISE)
+        kept.append(kept[parent] and (not is_left_out or node.mem_id in content))
     return "\n".join([text for text, _, block in blocks.lines if kept[block]])
 
 

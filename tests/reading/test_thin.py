@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from crawldedup import Page, compare
 from crawldedup.errors import PageError
 from crawldedup.reading.extract import PageText, extract_page, get_extractor
 from crawldedup.reading.thin import ThinTexts
@@ -228,3 +229,20 @@ def test_a_page_of_endless_names_is_refused_before_it_is_parsed(part: str) -> No
     assert read(f"<p>What is on the page.</p>{few}").main
     with pytest.raises(PageError, match="names of tags and attributes, more than 60,000"):
         read(many)
+
+
+@pytest.mark.parametrize("name", ["newsletter-signup", "related-posts", "cookie-banner"])
+def test_a_box_named_as_noise_does_not_make_a_short_page_long(name: str) -> None:
+    box = (
+        f"<div class={name}><p>Once a month we write about boats, piers and lamps. Leave your "
+        "address here, and the next letter is yours. You can leave whenever you like to.</p></div>"
+    )
+    first, second = (
+        Page(
+            f"https://a.example/gallery/{picture}",
+            html=f"<title>The pier</title><main><h1>The pier</h1><p>Seen from the quay.</p>"
+            f"<p><a href=/files/{picture}>Download</a></p></main>{box}",
+        )
+        for picture in ("dawn", "dusk")
+    )
+    assert not compare(first, second).verdict.is_duplicate
