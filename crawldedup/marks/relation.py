@@ -366,15 +366,17 @@ def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     """Return whether two pages have the same name.
 
     They do if the name of each page is also another name of the other one. Otherwise, their
-    headlines decide. If either page has none, their titles and headings both have to be the same.
-    Pages without any name don't have the same one.
+    headlines decide: the pages share one, and at most one of them has another, such as the name of
+    the site. If either page has none, their titles and headings both have to be the same. Pages
+    without any name don't have the same one.
     """
     first = _taken_apart(names)
     second = _taken_apart(others)
     if _are_views(first, second):
         return True
     if first.headline and second.headline:
-        return first.headlines == second.headlines
+        have_own = _has_own_headline(first, second) and _has_own_headline(second, first)
+        return not have_own and not set(first.headlines).isdisjoint(second.headlines)
     if first.parts or second.parts:
         return first.parts == second.parts and first.heading == second.heading
     return first.heading == second.heading != 0

@@ -16,6 +16,7 @@ from crawldedup.marks.relation import (
     have_other_links,
     have_other_names,
     have_other_players,
+    have_same_name,
     is_of_one_form,
     shown_conflict,
 )
@@ -214,6 +215,25 @@ class TestNames:
         one, other = names(*first), names(*second)
         assert have_other_names(one, other) is have_other_names(other, one) is expected
         assert not have_other_names(one, one)
+
+    @pytest.mark.parametrize(
+        ("first", "second", "expected"),
+        [
+            ([1], [1], True),
+            ([1], [2], False),
+            # The print view has no name of the site.
+            ([1, 9], [1], True),
+            ([9, 1], [1], True),
+            # The name of the site is the longest headline of both.
+            ([9, 1], [9, 2], False),
+            ([1, 2], [1, 2], True),
+        ],
+    )
+    def test_pages_with_a_headline_in_common_have_the_same_name(
+        self, first: list[int], second: list[int], expected: bool
+    ) -> None:
+        one, other = (names(*((each, HEADLINE) for each in page)) for page in (first, second))
+        assert have_same_name(one, other) is have_same_name(other, one) is expected
 
     @given(st.data())
     def test_the_order_of_pages_does_not_matter(self, data: st.DataObject) -> None:

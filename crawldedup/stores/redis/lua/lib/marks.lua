@@ -104,6 +104,16 @@ local function are_equal(list, other)
   return true
 end
 
+-- Return true if two pages have a headline in common.
+local function share_a_headline(names, others)
+  for i = 1, #names.headlines do
+    for k = 1, #others.headlines do
+      if names.headlines[i] == others.headlines[k] then return true end
+    end
+  end
+  return false
+end
+
 -- Return true if a page has a headline that is none of another page's names.
 local function has_own_headline(names, others)
   for i = 1, #names.headlines do
@@ -151,7 +161,10 @@ local function have_same_name(page, other)
   local first, second = called(page), called(other)
   if first.best and second.best and first.best ~= second.best
     and second.aliases[first.best] and first.aliases[second.best] then return true end
-  if first.headline and second.headline then return are_equal(first.headlines, second.headlines) end
+  if first.headline and second.headline then
+    local have_own = has_own_headline(first, second) and has_own_headline(second, first)
+    return not have_own and share_a_headline(first, second)
+  end
   if #first.parts > 0 or #second.parts > 0 then
     return first.heading == second.heading and are_equal(first.parts, second.parts)
   end
