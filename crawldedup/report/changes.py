@@ -95,7 +95,6 @@ def changes(given: Namespace, output: Output) -> None:
             )
         check_target(given.output, [each.path for each in (*earlier, *later)], force=given.force)
     _check_order(earlier, later)
-    by_text = have_one_index(earlier, later)
     with output.shares() as progress, Database(progress) as database:
         left_out = database.load(earlier, FORMER)
         known_then = database.row("index")["known_after"]
@@ -105,6 +104,7 @@ def changes(given: Namespace, output: Output) -> None:
         left_out += database.load(later, CURRENT)
         is_whole_later = not database.rows("unfinished")
         _check_apart(later, database)
+        by_text = have_one_index(database, earlier, later)
         is_next = by_text and known_then == database.row("index")["known_before"]
         for name in ("make_contents", "make_answers"):
             database.rows(name)
@@ -145,7 +145,7 @@ def _notes(lacking: _Lacking) -> list[str]:
     if not lacking.by_text:
         notes.append(
             "the crawls did not share an index, so texts cannot be compared: set "
-            "CRAWLDEDUP_STORE to share one"
+            "CRAWLDEDUP_STORE to share one, and do not empty it between the crawls"
         )
     if not lacking.is_whole:
         notes.append(

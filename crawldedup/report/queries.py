@@ -418,7 +418,7 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
 
     Texts are compared as well if both crawls shared an index, because digests depend on the index.
     """
-    by_text = have_one_index(former, journals)
+    by_text = have_one_index(database, former, journals)
     for schema in (FORMER, CURRENT):
         database.use(schema)
         database.rows("make_visited", by_text=by_text)
@@ -433,13 +433,26 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
     }
 
 
-def have_one_index(earlier: Sequence[Journal], later: Sequence[Journal]) -> bool:
-    """Return whether two crawls shared one persistent index, so their digests can be compared."""
-    indexes = {
-        (str(each.settings.get("store")), str(each.settings.get("namespace")))
-        for each in (*earlier, *later)
-    }
-    return len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
+def have_one_index(
+    database: Database, earlier: Sequence[Journal], later: Sequence[Journal]
+) -> bool:
+    """Return whether two crawls shared one persistent index, so their digests can be compared.
+
+    An index that was emptied or replaced in between is another one, even at the same place. The
+    journals of both crawls have been loaded; afterwards, queries are on those of the later one.
+    """
+    both = (*earlier, *later)
+    stores = {str(each.settings.get("store")) for each in both}
+    namespaces = {str(each.settings.get("namespace")) for each in both}
+    if len(stores) > 1 or len(namespaces) > 1 or stores.pop().startswith("memory:"):
+        return False
+    # Journals of earlier versions don't name the index.
+    if len({each.index for each in both if each.index is not None}) > 1:
+        return False
+    database.use(FORMER)
+    known_then = database.row("index")["known_after"]
+    database.use(CURRENT)
+    return not (known_then and database.row("index")["known_before"] == 0)
 
 
 def _whole(number: float) -> float:

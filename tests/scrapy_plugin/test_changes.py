@@ -1,6 +1,9 @@
 """`crawldedup changes`: what two crawls of a site say about it."""
 
 import json
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +13,7 @@ import pytest
 from lxml import html
 
 from crawldedup.cli import main
+from crawldedup.journal import journals as journals_at
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Answer, Site, article
 
@@ -453,3 +457,89 @@ def test_other_crawls_are_counted_in_the_singular_too(
     (daily / f"{NOW - 2 * DAY}.jsonl").unlink()
     assert main(["changes", "--since", "1970-01-01", "--source", str(daily)]) == 2
     assert "there is 1 other crawl of the spider 'news'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("emptied", ["removed", "cleared"])
+def test_an_index_that_was_emptied_is_not_a_common_one(
+    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str], emptied: str
+) -> None:
+    file = tmp_path / "seen.sqlite"
+    store = f"sqlite:///{file}"
+    folders = [str(tmp_path / name) for name in "123"]
+    with Site(FIRST) as site:
+        crawl(site, ["/same"], CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=folders[0])
+        if emptied == "removed":
+            file.unlink()
+        else:
+            assert main(["clear", "--store", store, "--yes"]) == 0
+        for folder in folders[1:]:
+            crawl(site, ["/same"], CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=folder)
+
+    def compare(one: int, other: int) -> dict[str, Any]:
+        capsys.readouterr()
+        assert main(["changes", folders[one], folders[other], "--json"]) == 0
+        made: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return made
+
+    (row,) = compare(0, 1)["pages"]
+    assert (row["change"], row["reason"]) == ("unknown", "the crawls have no common index")
+    assert compare(1, 2)["changes"]["unchanged"] == 1
+    assert main(["report", folders[1], "--against", folders[0], "--json"]) == 0
+    comparison = json.loads(capsys.readouterr().out)["comparison"]
+    assert not comparison["by_text"]
+    assert comparison["total"]["changed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("of_earlier", "of_later", "change"),
+    [
+        ({}, {"known": 0}, "unknown"),
+        ({}, {"known": 1}, "changed"),
+        ({}, {"known": None}, "changed"),
+        ({"index": "a1"}, {"index": "a1", "known": 1}, "changed"),
+        # A crawl in between has filled the new index.
+        ({"index": "a1"}, {"index": "b2", "known": 1}, "unknown"),
+        ({"index": "a1"}, {"known": 1}, "changed"),
+    ],
+)
+def test_headers_say_whether_two_crawls_had_the_same_index(
+    tmp_path: Path, of_earlier: dict[str, Any], of_later: dict[str, Any], change: str
+) -> None:
+    names = []
+    for number, values in ((1, of_earlier), (2, of_later)):
+        name = write_lines(tmp_path, number, line("a", "new", str(number), known=1), END)
+        header, *lines = Path(name).read_text().splitlines(keepends=True)
+        text = f"{json.dumps(json.loads(header) | values)}\n"
+        Path(name).write_text("".join([text, *lines]))
+        names.append(name)
+    target = tmp_path / "changes.jsonl"
+    assert main(["changes", *names, "-o", str(target)]) == 0
+    assert rows_in(target)["a"]["change"] == change
+
+
+SPIDER = """
+import scrapy
+
+class ASpider(scrapy.Spider):
+    name = "a"
+    start_urls = ["data:text/html,<p>Some words"]
+"""
+
+
+def test_a_journal_names_the_very_index_of_its_crawl(tmp_path: Path) -> None:
+    """In processes of their own, because other tests have no random keys."""
+    (tmp_path / "spider.py").write_text(SPIDER)
+    names = []
+    for number, store in enumerate(("a.sqlite", "a.sqlite", "b.sqlite")):
+        settings = {
+            "ADDONS": '{"crawldedup.Addon": 500}',
+            "CRAWLDEDUP_STORE": f"sqlite:///{store}",
+            "CRAWLDEDUP_JOURNAL": str(tmp_path / str(number)),
+        }
+        options = [each for pair in settings.items() for each in ("-s", "=".join(pair))]
+        command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", *options]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        (path,) = journals_at(tmp_path / str(number))
+        names.append(json.loads(path.read_text().splitlines()[0])["index"])
+    assert re.fullmatch(r"[0-9a-f]{16}", names[0])
+    assert names[0] == names[1] != names[2]
