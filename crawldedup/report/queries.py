@@ -30,7 +30,7 @@ from crawldedup.report.apart import SAME_TEXT, ignorable_in, in_words, named_in_
 from crawldedup.report.findings import findings_of
 from crawldedup.scope import site_of
 from crawldedup.search.decision import MAX_SIMILARITY, estimate_deviation
-from crawldedup.urls import places_of
+from crawldedup.urls import canonical_url, places_of
 
 Progress = Callable[[str, float], None]
 Row = dict[str, Any]
@@ -116,6 +116,7 @@ class Database(AbstractContextManager["Database"]):
             self._connection = duckdb.connect(folder / "journals.duckdb", config=config)
             self._connection.create_function("site_at", _site_at)
             self._connection.create_function("budget_places_of", _budget_places_of)
+            self._connection.create_function("canonical_of", _canonical_of)
             self._connection.execute(self._queries["macros"])
 
     def __exit__(self, *_: object) -> None:
@@ -248,6 +249,11 @@ def _site_at(origin: str) -> str:
 def _budget_places_of(url: str) -> list[str]:
     """Return the patterns whose budgets a request counts against."""
     return list(places_of(url))
+
+
+def _canonical_of(url: str) -> str:
+    """Return the normal form of a URL."""
+    return canonical_url(url)
 
 
 class ReportError(CrawlDedupError):

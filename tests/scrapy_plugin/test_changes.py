@@ -14,6 +14,8 @@ from lxml import html
 
 from crawldedup.cli import main
 from crawldedup.journal import journals as journals_at
+from crawldedup.report.queries import Database
+from crawldedup.urls import canonical_url
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Answer, Site, article
 
@@ -543,3 +545,51 @@ def test_a_journal_names_the_very_index_of_its_crawl(tmp_path: Path) -> None:
         names.append(json.loads(path.read_text().splitlines()[0])["index"])
     assert re.fullmatch(r"[0-9a-f]{16}", names[0])
     assert names[0] == names[1] != names[2]
+
+
+def test_urls_that_the_crawl_takes_for_one_page_are_one(
+    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [str(tmp_path / name) for name in "12"]
+    options = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite"}
+    spelled = [["/same?b=2&a=1", "/left?b=%7e&a"], ["/same?a=1&b=2", "/left?a&b=~"]]
+    with Site({}) as site:
+        for folder, (same, left) in zip(folders, spelled, strict=True):
+            site.pages[same] = article(11)
+            site.pages[left] = article(12) if folder == folders[0] else MISSING
+            crawl(site, [same, left], **options, CRAWLDEDUP_JOURNAL=folder)
+    target = tmp_path / "changes.jsonl"
+    assert main(["changes", *folders, "-o", str(target)]) == 0
+    changes = {name.partition("?")[0]: row["change"] for name, row in rows_in(target).items()}
+    assert changes == {"same": "unchanged", "left": "gone"}
+    capsys.readouterr()
+    assert main(["report", folders[1], "--against", folders[0], "--json"]) == 0
+    total = json.loads(capsys.readouterr().out)["comparison"]["total"]
+    assert (total["new"], total["same"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://e.com",
+        "http://E.com/a",
+        "http://e.com/a?b&a",
+        "http://e.com/a#b",
+        "http://e.com/%7Ea",
+        "http://e.com/a b",
+        "http://e.com/ä",
+        "HTTP://e.com/",
+        "http://e.com:80/",
+        "http://e..com//a/../b",
+        "http://e.com//a//./b",
+        "http://e.com/a/..",
+        "http://e.com//a//b",
+        "http://e.com/A-b_c~d.html",
+    ],
+)
+def test_the_fast_way_to_the_normal_form_of_a_url_is_right(url: str) -> None:
+    with Database() as database:
+        (row,) = database._connection.execute(
+            "SELECT page_at($a) = hash($b)", {"a": url, "b": canonical_url(url)}
+        ).fetchall()
+    assert row == (True,)
