@@ -207,6 +207,7 @@ class CrawlJournal:
         record = {
             "url": shown(response.url),
             "asked": shown(asked),
+            "method": "" if request.method == "GET" else shown(request.method),
             "outcome": outcome,
             **figures,
             "bytes": len(response.body),

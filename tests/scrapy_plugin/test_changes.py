@@ -593,3 +593,22 @@ def test_the_fast_way_to_the_normal_form_of_a_url_is_right(url: str) -> None:
             "SELECT page_at($a) = hash($b)", {"a": url, "b": canonical_url(url)}
         ).fetchall()
     assert row == (True,)
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+def test_a_page_is_not_gone_if_only_another_method_finds_nothing(
+    crawl: Crawler, tmp_path: Path, method: str
+) -> None:
+    folders = [str(tmp_path / name) for name in "12"]
+    options = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite"}
+    with Site(FIRST) as site:
+        crawl(site, ["/same"], **options, CRAWLDEDUP_JOURNAL=folders[0])
+        site.pages["/same"] = MISSING
+        request = {"url": "/same", "method": method, "meta": {"handle_httpstatus_all": True}}
+        crawl(site, [request], **options, CRAWLDEDUP_JOURNAL=folders[1])
+    (path,) = journals_at(folders[1])
+    assert f'"method":"{method}"' in path.read_text()
+    target = tmp_path / "changes.jsonl"
+    assert main(["changes", *folders, "-o", str(target)]) == 0
+    row = rows_in(target)["same"]
+    assert (row["change"], row["reason"]) == ("unknown", "not asked for, or no answer")

@@ -12,10 +12,11 @@ SELECT page_at(url) AS page, any_value(url) AS url, any_value(site) AS site, arg
 FROM places WHERE is_judged(outcome) OR outcome = 'revisit' GROUP BY page;
 
 -- name: make_answers
--- The other responses at each URL, or the reason why its page did not come.
+-- The other responses at each URL, or the reason why its page did not come. What a form or an API answers says nothing
+-- about the page.
 CREATE TABLE answers AS SELECT page, arg_max(status, moment) AS status, arg_max(reason, moment) AS reason FROM (
     SELECT page_at(url) AS page, coalesce(status, 0) AS status, coalesce(reason, '') AS reason, moment FROM pages
-    WHERE outcome IN ('skipped', 'error')
+    WHERE outcome IN ('skipped', 'error') AND coalesce(method, '') = ''
     UNION ALL SELECT page_at(skipped), 0, if(is_over_budget(rule), 'out of budget', 'skipped by a rule'), moment
         FROM lines WHERE skipped IS NOT NULL
     UNION ALL SELECT page_at(asked), 0, 'redirected', moment FROM pages WHERE asked IS NOT NULL

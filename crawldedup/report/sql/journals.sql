@@ -86,7 +86,7 @@ WITH parts AS (
         t: 'DOUBLE', known: 'BIGINT', index_bytes: 'BIGINT', skipped: 'VARCHAR', rule: 'VARCHAR', wall: 'VARCHAR',
         share: 'DOUBLE', "window": 'BIGINT', "end": 'VARCHAR', stats: 'JSON', crawldedup_journal: 'INTEGER',
         withdrawn: 'JSON', volatile: 'VARCHAR', ended: 'VARCHAR', pages: 'BIGINT',
-        asked: 'VARCHAR'
+        asked: 'VARCHAR', method: 'VARCHAR'
     })
 ), paths AS (
     SELECT *, left(regexp_extract(substr(url, length(origin) + 1), '^[^?#]*'), 300) AS path FROM parts
