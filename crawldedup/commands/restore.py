@@ -44,9 +44,13 @@ def restore(given: Namespace, output: Output) -> None:
     paths = [Path(name) for name in given.files]
     target = Path(given.output)
     _check_files(paths)
+    # Feeds may also be folders or patterns of names.
+    read_files = [*paths, *filter(Path.exists, map(Path, given.kept or ()))]
     if given.output != STANDARD:
         _check_name(target)
-        check_target(target, paths, force=given.force)
+        check_target(target, read_files, force=given.force)
+    if given.apart:
+        _check_apart(Path(given.apart), read_files, target)
     if _decides_again(given):
         _check_fields(paths, given)
     told_apart = _ToldApart(given.apart) if given.apart else None
@@ -106,6 +110,13 @@ def _check_name(target: Path) -> None:
             f"--output is {printable(str(target))!r}, but items are written as JSON lines, not as "
             f"{wrong[0]}; use a name such as restored.jl"
         )
+
+
+def _check_apart(path: Path, read_files: list[Path], target: Path) -> None:
+    """Raise ConfigurationError if the file of --apart can't be written, or is another file."""
+    check_target(path, read_files, force=True)
+    if path.resolve() == target.resolve():
+        raise ConfigurationError("--output and --apart name the same file: name two files")
 
 
 def _check_fields(paths: list[Path], given: Namespace) -> None:

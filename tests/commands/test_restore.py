@@ -301,17 +301,29 @@ def test_items_are_decided_anew_at_another_similarity_or_by_other_marks(
         ("--again 0.9 --kept kept.jl --text-field body", "--kept has no item that can be"),
         ("--again 90 --kept kept.jl", "--again is 90.0; it must be a number"),
         ("--apart kept.jl", "kept.jl, line 1: this line is not like"),
+        ("--apart nowhere/apart.jl", "there is no folder 'nowhere'"),
+        ("--apart ./out.jl", "--output and --apart name the same file"),
+        ("--apart aside.jl.gz", "aside.jl.gz is also read"),
+        ("--again 0.9 --kept kept.jl --apart kept.jl", "kept.jl is also read"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
     run: Run, dropped: str, options: str, said: str
 ) -> None:
     if "kept.jl" in options and "apart" in options:
-        Path("kept.jl").write_text('{"text": "no pair"}\n')
+        Path("kept.jl").write_text('{"url": "https://a.example/0", "text": "no pair"}\n')
     result = run(f"restore {dropped} -o out.jl {options}")
     assert result.status == 2
     assert said in result.err
     assert not Path("out.jl").exists()
+
+
+def test_the_feed_that_items_are_compared_with_is_never_replaced(run: Run, dropped: str) -> None:
+    kept = Path("kept.jl").read_bytes()
+    for name in ("kept.jl", "./kept.jl"):
+        said = run(f"restore {dropped} -o {name} --again 0.9 --kept kept.jl --force")
+        assert (said.status, "is also read" in said.err) == (2, True)
+    assert Path("kept.jl").read_bytes() == kept
 
 
 def test_items_with_html_and_a_text_are_refused_unless_one_is_chosen(run: Run, aside: str) -> None:
