@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -116,49 +117,69 @@ class Aside:
 def items_in(path: Path) -> Iterator[Aside | None]:
     """Yield the items of a file in order, and None for each part that can't be read.
 
-    A process that was killed, or a full disk, may have left half of a record between others.
+    A process that was killed, or a full disk, may have left half of a record between others. A file
+    that was unpacked and packed again has all lines in one part.
 
     Raises:
         OSError: The file cannot be read.
     """
     with path.open("rb") as file:
-        for content in _members(file):
-            if content is None:
+        size = os.fstat(file.fileno()).st_size
+        start = 0
+        while start < size:
+            part = _Part(file, start)
+            unreadable = 0
+            for line in part.lines():
+                aside = _item_on(line)
+                if aside is not None:
+                    yield aside
+                elif line.strip():
+                    unreadable += 1
+            if part.end is None:
                 yield None
-                continue
-            try:
-                yield Aside.from_record(json.loads(content))
-            except (ValueError, AttributeError):
-                yield None
+                start = _next_start(file, start + 1, size)
+            else:
+                yield from repeat(None, unreadable)
+                start = part.end
 
 
-def _members(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the content of each compressed part, and None for a broken one."""
-    size = os.fstat(file.fileno()).st_size
-    start = 0
-    while start < size:
-        content, end = _member_at(file, start)
-        yield content
-        start = end if content is not None else _next_start(file, start + 1, size)
-
-
-def _member_at(file: BinaryIO, start: int) -> tuple[bytes | None, int]:
-    """Return the content of the part that begins at `start`, and where that part ends.
-
-    The content is None if the part is broken.
-    """
-    file.seek(start)
-    unpacker = zlib.decompressobj(_GZIP)
-    parts = []
+def _item_on(line: bytes) -> Aside | None:
     try:
-        while not unpacker.eof:
-            chunk = file.read(_CHUNK_BYTES)
-            if not chunk:
-                return None, start
-            parts.append(unpacker.decompress(chunk))
-    except zlib.error:
-        return None, start
-    return b"".join(parts), file.tell() - len(unpacker.unused_data)
+        return Aside.from_record(json.loads(line))
+    except (ValueError, AttributeError, RecursionError):
+        return None
+
+
+class _Part:
+    """A part of a file that is compressed by itself. `end` is its end, or None if it's broken."""
+
+    def __init__(self, file: BinaryIO, start: int) -> None:
+        self.end: int | None = None
+        self._file = file
+        self._start = start
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines. The last one of a broken part is left out, even if it is complete.
+
+        The process that wrote it was killed, so the crawl hasn't dropped its item.
+        """
+        self._file.seek(self._start)
+        unpacker = zlib.decompressobj(_GZIP)
+        rest = b""
+        try:
+            while not unpacker.eof:
+                chunk = self._file.read(_CHUNK_BYTES)
+                if not chunk:
+                    return
+                rest += unpacker.decompress(chunk)
+                # The last line is held back.
+                *lines, last = rest.splitlines(keepends=True) or [b""]
+                yield from lines
+                rest = last
+        except zlib.error:
+            return
+        self.end = self._file.tell() - len(unpacker.unused_data)
+        yield rest
 
 
 def _next_start(file: BinaryIO, start: int, size: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -56,6 +57,7 @@ def ids_in(path: Path) -> list[int]:
         ("", [0, 1, 2, 3, 4]),
         ("--site shop.example", [0, 1, 3]),
         ("--site news.example", [2, 4]),
+        ("--site news.example:443", [2, 4]),
         ("--pattern /p/[12]$", [0, 1]),
         ("--similarity 0.93 0.97", [1, 2]),
         ("--evidence exact_duplicate", [0]),
@@ -86,6 +88,19 @@ def test_a_site_without_items_is_told_with_those_that_have_some(run: Run, aside:
     assert run(f"restore {aside} -o b.jl --site shop.example --similarity 0 0.1").err == ""
 
 
+def test_servers_at_two_ports_are_told_apart(run: Run) -> None:
+    file = AsideFile("aside.jl.gz")
+    for number in (1, 2):
+        url = f"http://127.0.0.1:910{number}/a"
+        file.put(record_of(number, Verdict(Kind.EXACT_DUPLICATE, url, url, 1.0)))
+    file.close()
+    for site, ids in (("127.0.0.1:9102", [2]), ("127.0.0.1", [1, 2])):
+        run(f"restore aside.jl.gz -o out.jl --force --site {site}")
+        assert ids_in(Path("out.jl")) == ids
+    said = run("restore aside.jl.gz -o out.jl --force --site 127.0.0.1:80")
+    assert "there are items of 127.0.0.1:9101, 127.0.0.1:9102" in said.err
+
+
 def test_items_of_one_crawl_are_taken_from_a_file_of_several_by_time(run: Run, aside: str) -> None:
     file = AsideFile(aside)
     for number, verdict in enumerate(VERDICTS[:2]):
@@ -113,6 +128,7 @@ def test_the_options_have_every_reason() -> None:
         ("--since yesterday", "--since is 'yesterday'; it must be a time such as 2026-11-28"),
         ("--pattern (a", "--pattern is '(a'; it must be a regular expression"),
         ("--site /", "--site is '/'; it must be a site"),
+        ("--site=", "--site is ''; it must be a site"),
         ("--evidence copy", "invalid choice: 'copy'"),
         ("--evidence near", "'partial') (see crawldedup restore --help)"),
         ("--evidence exact_duplicates", "did you mean 'exact_duplicate'?"),
@@ -157,6 +173,24 @@ for number in range(10**9):
     file.put(sys.argv[1].replace('"id": 0', f'"id": {number}'))
     print(number, flush=True)
 """
+
+
+def test_lines_that_were_packed_again_are_restored(run: Run, aside: str) -> None:
+    lines = gzip.decompress(Path(aside).read_bytes()).splitlines(keepends=True)
+    # What `zcat | grep | gzip` writes, with other lines and without the last newline.
+    packed = gzip.compress(b"".join([lines[3], b"{}\n\n", lines[1].rstrip()]))
+    Path("some.jl.gz").write_bytes(packed + Path(aside).read_bytes())
+    said = run("restore some.jl.gz -o out.jl")
+    assert ids_in(Path("out.jl")) == [3, 1, 0, 1, 2, 3, 4]
+    assert (said.status, said.err) == (1, "crawldedup: 1 part cannot be read and was left out\n")
+
+
+@pytest.mark.parametrize("cut", [1, 9, 60])
+def test_the_lines_before_a_cut_are_restored(run: Run, aside: str, cut: int) -> None:
+    lines = gzip.decompress(Path(aside).read_bytes())
+    Path("some.jl.gz").write_bytes(gzip.compress(lines)[:-cut])
+    assert run("restore some.jl.gz -o out.jl").status == 1
+    assert ids_in(Path("out.jl"))[:1] == [0]
 
 
 def test_a_kill_loses_nothing_that_was_set_aside(run: Run) -> None:
