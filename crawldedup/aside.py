@@ -54,23 +54,50 @@ def evidence_of(verdict: Verdict) -> str:
 class AsideFile:
     """Appends items to a file. Several processes may do so at the same time.
 
+    If the file is removed in the meantime, a new one begins at its path. `was_removed` says so.
+
     Raises:
         OSError: The file cannot be opened or written.
     """
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        self.was_removed = False
+        self._path = path
+        self._file = self._open()
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
     def put(self, record: str) -> None:
         """Append a JSON record. When this returns, the record is in the file."""
         packed = gzip.compress(f"{record}\n".encode("ascii"), _LEVEL, mtime=0)
+        self._begin_again_if_removed()
+        self._write(packed)
+        # It may have been removed at this very moment.
+        if self._begin_again_if_removed():
+            self._write(packed)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.was_removed |= self._is_removed()
+        os.close(self._file)
+
+    def _write(self, packed: bytes) -> None:
         written = os.write(self._file, packed)
         if written < len(packed):
             raise OSError(f"only {written} of {len(packed)} bytes could be written")
 
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
+    def _begin_again_if_removed(self) -> bool:
+        if not self._is_removed():
+            return False
+        self.was_removed = True
+        removed, self._file = self._file, self._open()
+        os.close(removed)
+        return True
+
+    def _is_removed(self) -> bool:
+        """Return whether the file has no name anymore. A renamed file still has all items."""
+        return os.fstat(self._file).st_nlink == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,19 @@ for number in range(10**9):
 """
 
 
+def test_a_removed_file_begins_again_and_a_renamed_one_goes_on(run: Run, aside: str) -> None:
+    file = AsideFile(aside)
+    Path(aside).rename("renamed.jl.gz")
+    file.put(record_of(5, VERDICTS[0]))
+    assert not file.was_removed
+    assert len([*items_in(Path("renamed.jl.gz"))]) == 6
+    Path("renamed.jl.gz").unlink()
+    file.put(record_of(6, VERDICTS[0]))
+    assert file.was_removed
+    file.close()
+    assert [item.item["id"] for item in items_in(Path(aside)) if item] == [6]
+
+
 def test_lines_that_were_packed_again_are_restored(run: Run, aside: str) -> None:
     lines = gzip.decompress(Path(aside).read_bytes()).splitlines(keepends=True)
     # What `zcat | grep | gzip` writes, with other lines and without the last newline.

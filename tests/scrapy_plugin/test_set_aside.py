@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from scrapy.exporters import JsonLinesItemExporter
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from crawldedup.aside import items_in
 from crawldedup.cli import main
-from crawldedup.scrapy_plugin.set_aside import encoding_of_feeds
+from crawldedup.scrapy_plugin.set_aside import SetAside, encoding_of_feeds
+from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Site
 
@@ -123,6 +125,23 @@ def test_items_that_the_pipeline_drops_are_set_aside_as_well(
     assert result.items == ["/a", "/b"]
     kept = [aside.item["url"] for aside in items_in(Path(path)) if aside is not None]
     assert len(kept) == result.counts["set_aside"] == 2
+
+
+@pytest.mark.parametrize("pages", [["/a-copy", "/near/a"], ["/a-copy"]])
+def test_a_file_that_is_removed_during_the_crawl_is_told(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture, pages: list[str]
+) -> None:
+    """It's noticed at the next item, or at the end."""
+    path = tmp_path / "aside.jl.gz"
+    crawler = get_crawler()
+    aside = SetAside(crawler, str(path))
+    for page in pages:
+        verdict = Verdict(Kind.EXACT_DUPLICATE, f"{site.url}{page}", f"{site.url}/a", 1.0)
+        assert aside.put({"url": page}, verdict)
+        path.unlink(missing_ok=page == pages[-1])
+    aside.close()
+    (warning,) = caplog.messages
+    assert f"{path} was removed during the crawl" in warning
 
 
 @pytest.mark.parametrize("by_pipeline", [False, True])
