@@ -30,17 +30,24 @@ _CHUNK_BYTES: Final = 1 << 16
 _GZIP: Final = 31  # zlib's number for the gzip format
 
 
-def check_path(name: str, value: object) -> str:
-    """Return the path of a file of items if it is valid.
+def check_path(name: str, value: object) -> str | None:
+    """Return the path of a file of items if it is valid, or None for "", which turns it off.
 
     Raises ConfigurationError with a message that begins with `name`.
     """
+    if value == "":
+        return None
     path = string(name, value)
     if not path.endswith(SUFFIX):
         raise refused(name, value, 'a file whose name ends with .gz, such as "aside.jl.gz"')
     folder = str(Path(path).parent)
     if not Path(folder).is_dir():
         raise refused(name, value, f"a file in a folder that exists; make {folder!r} first")
+    # Opening a named pipe would block forever.
+    if Path(path).exists() and not Path(path).is_file():
+        raise refused(name, value, "a file, not a folder or a pipe")
+    if Path(path).is_file() and not _can_take_items(Path(path)):
+        raise refused(name, value, "a new file, or one with items that were set aside")
     return path
 
 
@@ -168,6 +175,23 @@ def items_in(path: Path) -> Iterator[Aside | None]:
             else:
                 yield from repeat(None, unreadable)
                 start = part.end
+
+
+def _can_take_items(path: Path) -> bool:
+    """Return whether a file is empty, or begins with an item that was set aside.
+
+    After a kill, it may begin with a half of one.
+    """
+    try:
+        with path.open("rb") as file:
+            first = next(_Part(file, 0).lines(), None)
+            if first is None:
+                file.seek(0)
+                return file.read(len(_MAGIC)) in (b"", _MAGIC)
+        return _item_on(first) is not None or any(items_in(path))
+    except OSError:
+        # If it can't be written either, items are delivered.
+        return True
 
 
 def _item_on(line: bytes) -> Aside | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -436,3 +437,17 @@ def test_compare_says_that_a_person_has_told_pages_apart(run: Run) -> None:
     assert "kept apart: a person has told them apart" in said.out
     assert "their marks say" not in said.out
     assert "why         a person has told them apart" in said.out
+
+
+def test_the_file_that_there_is_no_room_for_is_named(run: Run, aside: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, limits[1]))
+    try:
+        said = run(f"restore {aside} -o out.jl")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (said.status, "out.jl: File too large" in said.err, "Errno" in said.err) == (
+        2,
+        True,
+        False,
+    )
