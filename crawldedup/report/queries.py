@@ -19,7 +19,7 @@ import msgspec
 
 from crawldedup.advice.evidence import MOST_PAGES, Page, pages_of, saved_by
 from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import Address, Rule, RuleBook
+from crawldedup.advice.rules import FRAME, Address, Rule, RuleBook
 from crawldedup.advice.views import VIEW_PARAMETERS
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.fingerprinting.bits import VERIFY_BITS
@@ -281,8 +281,11 @@ def make_report(
     pages, withdrawn = ([], []) if crawl["is_scan"] else database.evidence(most=100_000)
     rules = mine(pages, withdrawn)
     in_use = database.rules_in_use()
-    # Many URLs of one page may still be a trap, unless a rule is already in use for them.
-    explaining = [rule for rule in rules if not rule.targets or rule.name in in_use]
+    # Many URLs of one page may still be a trap, unless a rule is already in use for them, or they
+    # are those of a frameset, which end with the pages that it shows.
+    explaining = [
+        rule for rule in rules if not rule.targets or rule.find == FRAME or rule.name in in_use
+    ]
     database.explain_by(explaining, pages)
     # A crawl with rules still fetches some of the copies, to check the rules.
     advised = [rule for rule in rules if not _parts_of(rule) <= in_use]
