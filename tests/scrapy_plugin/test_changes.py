@@ -179,6 +179,7 @@ def test_a_crawl_between_the_two_hides_no_change(crawl: Crawler, tmp_path: Path)
         (["2", "1"], "EARLIER, 'news', began after LATER, 'news': swap them"),
         (["1", "1"], "EARLIER and LATER are the same crawl, 'news'"),
         (["1", "both"], "both holds the journals of 2 crawls"),
+        (["1", "2", "--most", "-1"], "--most is -1; it must be a whole number, at least 0"),
         (["1"], "name two crawls to compare, EARLIER and LATER"),
         (["1", "2", "--since", "1d"], "name only the later one"),
         (["1", "--since", "yesterday"], "--since is 'yesterday'; it must be a time such as"),
@@ -612,3 +613,15 @@ def test_a_page_is_not_gone_if_only_another_method_finds_nothing(
     assert main(["changes", *folders, "-o", str(target)]) == 0
     row = rows_in(target)["same"]
     assert (row["change"], row["reason"]) == ("unknown", "not asked for, or no answer")
+
+
+def test_a_comparison_of_two_spiders_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, spider in enumerate(("news", "shop", "shop")):
+        write_crawl(tmp_path, float(number), ["https://e.com/"], spider)
+    names = [str(tmp_path / f"{number}.0.jsonl") for number in range(3)]
+    assert main(["changes", *names[:2]]) == 0
+    assert "the crawls are of two spiders, 'news' and 'shop'" in capsys.readouterr().err
+    assert main(["changes", *names[1:]]) == 0
+    assert "two spiders" not in capsys.readouterr().err
