@@ -6,7 +6,7 @@ CREATE TABLE contents AS WITH replaced AS (
 )
 SELECT page_at(url) AS page, any_value(url) AS url, any_value(site) AS site, arg_min(outcome, moment) AS outcome,
     is_copy(arg_min(outcome, moment)) AND NOT coalesce(bool_or(replaces), false)
-        OR page_at(any_value(url)) IN (SELECT page FROM replaced) AS is_copy,
+        OR page_at(url) IN (SELECT page FROM replaced) AS is_copy,
     arg_min(original, moment) AS original, arg_max(digest, moment) AS digest, coalesce(bool_or(changed), false) AS changed,
     arg_max(changed_by, moment) FILTER (changed) AS changed_by, arg_max(difference, moment) FILTER (changed) AS difference
 FROM places WHERE is_judged(outcome) OR outcome = 'revisit' GROUP BY page;

@@ -15,7 +15,8 @@ CREATE MACRO is_over_budget(rule) AS starts_with(coalesce(rule, ''), 'budget of 
 CREATE MACRO origin_of(url) AS regexp_extract(coalesce(url, ''), '(?s)^.{1,19}?://[^/?#]*');
 -- Crawls know a page by the normal form of its URL. URLs are long, so they are compared by 64 bits. Most have this form
 -- already, and Python is slow.
-CREATE MACRO page_at(url) AS hash(CASE WHEN regexp_full_match(url, 'https?://[a-z0-9][a-z0-9.-]*/[A-Za-z0-9/._~-]*')
+CREATE MACRO page_at(url) AS hash(CASE WHEN
+    regexp_full_match(url, 'https?://[a-z0-9][a-z0-9.-]*/[A-Za-z0-9/._~-]*(\?[A-Za-z0-9._~-]+=[A-Za-z0-9._~-]*)?')
     AND NOT contains(url, '/.') THEN url ELSE canonical_of(url) END);
 -- The number of parameters that count in one URL. Otherwise, the few URLs with more would fill the table.
 CREATE MACRO parameters_of(url) AS
