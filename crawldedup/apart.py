@@ -71,7 +71,9 @@ def read_pairs(path: Path) -> list[Pair]:
             continue
         pair = _pair_of(line)
         if pair is None:
-            raise ConfigurationError(f"{shown}, line {number}: this line is not like {_EXAMPLE}")
+            raise ConfigurationError(
+                f"{shown}, line {number}: this line is not like {_EXAMPLE}, with no other fields"
+            )
         pairs.append(pair)
     return pairs
 
@@ -82,7 +84,8 @@ def _pair_of(line: str) -> Pair | None:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, Mapping):
+    # An item of a feed also has a URL. If one field were enough, all of its pages would be apart.
+    if not isinstance(value, Mapping) or not set(value) <= set(Pair._fields):
         return None
     url = value.get("url")
     original = value.get("original")

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -29,17 +30,24 @@ _CHUNK_BYTES: Final = 1 << 16
 _GZIP: Final = 31  # zlib's number for the gzip format
 
 
-def check_path(name: str, value: object) -> str:
-    """Return the path of a file of items if it is valid.
+def check_path(name: str, value: object) -> str | None:
+    """Return the path of a file of items if it is valid, or None for "", which turns it off.
 
     Raises ConfigurationError with a message that begins with `name`.
     """
+    if value == "":
+        return None
     path = string(name, value)
     if not path.endswith(SUFFIX):
         raise refused(name, value, 'a file whose name ends with .gz, such as "aside.jl.gz"')
     folder = str(Path(path).parent)
     if not Path(folder).is_dir():
         raise refused(name, value, f"a file in a folder that exists; make {folder!r} first")
+    # Opening a named pipe would block forever.
+    if Path(path).exists() and not Path(path).is_file():
+        raise refused(name, value, "a file, not a folder or a pipe")
+    if Path(path).is_file() and not _can_take_items(Path(path)):
+        raise refused(name, value, "a new file, or one with items that were set aside")
     return path
 
 
@@ -53,23 +61,50 @@ def evidence_of(verdict: Verdict) -> str:
 class AsideFile:
     """Appends items to a file. Several processes may do so at the same time.
 
+    If the file is removed in the meantime, a new one begins at its path. `was_removed` says so.
+
     Raises:
         OSError: The file cannot be opened or written.
     """
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        self.was_removed = False
+        self._path = path
+        self._file = self._open()
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
     def put(self, record: str) -> None:
         """Append a JSON record. When this returns, the record is in the file."""
         packed = gzip.compress(f"{record}\n".encode("ascii"), _LEVEL, mtime=0)
+        self._begin_again_if_removed()
+        self._write(packed)
+        # It may have been removed at this very moment.
+        if self._begin_again_if_removed():
+            self._write(packed)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.was_removed |= self._is_removed()
+        os.close(self._file)
+
+    def _write(self, packed: bytes) -> None:
         written = os.write(self._file, packed)
         if written < len(packed):
             raise OSError(f"only {written} of {len(packed)} bytes could be written")
 
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
+    def _begin_again_if_removed(self) -> bool:
+        if not self._is_removed():
+            return False
+        self.was_removed = True
+        removed, self._file = self._file, self._open()
+        os.close(removed)
+        return True
+
+    def _is_removed(self) -> bool:
+        """Return whether the file has no name anymore. A renamed file still has all items."""
+        return os.fstat(self._file).st_nlink == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,49 +151,86 @@ class Aside:
 def items_in(path: Path) -> Iterator[Aside | None]:
     """Yield the items of a file in order, and None for each part that can't be read.
 
-    A process that was killed, or a full disk, may have left half of a record between others.
+    A process that was killed, or a full disk, may have left half of a record between others. A file
+    that was unpacked and packed again has all lines in one part.
 
     Raises:
         OSError: The file cannot be read.
     """
     with path.open("rb") as file:
-        for content in _members(file):
-            if content is None:
+        size = os.fstat(file.fileno()).st_size
+        start = 0
+        while start < size:
+            part = _Part(file, start)
+            unreadable = 0
+            for line in part.lines():
+                aside = _item_on(line)
+                if aside is not None:
+                    yield aside
+                elif line.strip():
+                    unreadable += 1
+            if part.end is None:
                 yield None
-                continue
-            try:
-                yield Aside.from_record(json.loads(content))
-            except (ValueError, AttributeError):
-                yield None
+                start = _next_start(file, start + 1, size)
+            else:
+                yield from repeat(None, unreadable)
+                start = part.end
 
 
-def _members(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the content of each compressed part, and None for a broken one."""
-    size = os.fstat(file.fileno()).st_size
-    start = 0
-    while start < size:
-        content, end = _member_at(file, start)
-        yield content
-        start = end if content is not None else _next_start(file, start + 1, size)
+def _can_take_items(path: Path) -> bool:
+    """Return whether a file is empty, or begins with an item that was set aside.
 
-
-def _member_at(file: BinaryIO, start: int) -> tuple[bytes | None, int]:
-    """Return the content of the part that begins at `start`, and where that part ends.
-
-    The content is None if the part is broken.
+    After a kill, it may begin with a half of one.
     """
-    file.seek(start)
-    unpacker = zlib.decompressobj(_GZIP)
-    parts = []
     try:
-        while not unpacker.eof:
-            chunk = file.read(_CHUNK_BYTES)
-            if not chunk:
-                return None, start
-            parts.append(unpacker.decompress(chunk))
-    except zlib.error:
-        return None, start
-    return b"".join(parts), file.tell() - len(unpacker.unused_data)
+        with path.open("rb") as file:
+            first = next(_Part(file, 0).lines(), None)
+            if first is None:
+                file.seek(0)
+                return file.read(len(_MAGIC)) in (b"", _MAGIC)
+        return _item_on(first) is not None or any(items_in(path))
+    except OSError:
+        # If it can't be written either, items are delivered.
+        return True
+
+
+def _item_on(line: bytes) -> Aside | None:
+    try:
+        return Aside.from_record(json.loads(line))
+    except (ValueError, AttributeError, RecursionError):
+        return None
+
+
+class _Part:
+    """A part of a file that is compressed by itself. `end` is its end, or None if it's broken."""
+
+    def __init__(self, file: BinaryIO, start: int) -> None:
+        self.end: int | None = None
+        self._file = file
+        self._start = start
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines. The last one of a broken part is left out, even if it is complete.
+
+        The process that wrote it was killed, so the crawl hasn't dropped its item.
+        """
+        self._file.seek(self._start)
+        unpacker = zlib.decompressobj(_GZIP)
+        rest = b""
+        try:
+            while not unpacker.eof:
+                chunk = self._file.read(_CHUNK_BYTES)
+                if not chunk:
+                    return
+                rest += unpacker.decompress(chunk)
+                # The last line is held back.
+                *lines, last = rest.splitlines(keepends=True) or [b""]
+                yield from lines
+                rest = last
+        except zlib.error:
+            return
+        self.end = self._file.tell() - len(unpacker.unused_data)
+        yield rest
 
 
 def _next_start(file: BinaryIO, start: int, size: int) -> int:

@@ -53,6 +53,7 @@ class Journal:
     pid: int = 0
     version: str = ""
     known: int | None = None
+    index: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     path: Path = Path()
 

@@ -4,6 +4,7 @@ A process holds a lock on its temporary file. So if nobody holds a lock on such 
 was killed, and the file can be removed.
 """
 
+import errno
 import fcntl
 import os
 import re
@@ -18,6 +19,7 @@ _PART: Final = ".part"
 _NUMBER_BYTES: Final = 4
 _LONGEST_NAME: Final = 50
 _TRIES: Final = 10
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -27,12 +29,17 @@ def unfinished_file(target: Path) -> Iterator[Path]:
     First, remove the files that killed processes have left there for the same target.
 
     Raises:
-        OSError: The file can't be created.
+        OSError: The file can't be created. If there is no room for it, the error names the target.
     """
     remove_left_over(target)
     path, holder = _new_file(target)
     try:
         yield path
+    except OSError as error:
+        # Such an error doesn't say which file there is no room for.
+        if error.filename is None and error.errno in _NO_ROOM:
+            error.filename = str(target)
+        raise
     finally:
         path.unlink(missing_ok=True)
         os.close(holder)

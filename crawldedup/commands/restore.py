@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Self
+from urllib.parse import urlsplit
 
 from crawldedup.apart import Pair, lines_of, read_pairs
 from crawldedup.aside import Aside, items_in
@@ -44,9 +45,13 @@ def restore(given: Namespace, output: Output) -> None:
     paths = [Path(name) for name in given.files]
     target = Path(given.output)
     _check_files(paths)
+    # Feeds may also be folders or patterns of names.
+    read_files = [*paths, *filter(Path.exists, map(Path, given.kept or ()))]
     if given.output != STANDARD:
         _check_name(target)
-        check_target(target, paths, force=given.force)
+        check_target(target, read_files, force=given.force)
+    if given.apart:
+        _check_apart(Path(given.apart), read_files, target)
     if _decides_again(given):
         _check_fields(paths, given)
     told_apart = _ToldApart(given.apart) if given.apart else None
@@ -106,6 +111,13 @@ def _check_name(target: Path) -> None:
             f"--output is {printable(str(target))!r}, but items are written as JSON lines, not as "
             f"{wrong[0]}; use a name such as restored.jl"
         )
+
+
+def _check_apart(path: Path, read_files: list[Path], target: Path) -> None:
+    """Raise ConfigurationError if the file of --apart can't be written, or is another file."""
+    check_target(path, read_files, force=True)
+    if path.resolve() == target.resolve():
+        raise ConfigurationError("--output and --apart name the same file: name two files")
 
 
 def _check_fields(paths: list[Path], given: Namespace) -> None:
@@ -227,6 +239,24 @@ def _items_of(paths: list[Path]) -> Iterator[Aside | None]:
         yield from items_in(path)
 
 
+def _site_named(name: str) -> str:
+    """Return the site of --site, with the port if there is one. Raises ConfigurationError."""
+    site = site_of(f"//{name}")
+    if not site:
+        raise ConfigurationError(f"--site is {name!r}; it must be a site, such as example.com")
+    port = _port_of(f"//{name}")
+    return site if port is None else f"{site}:{port}"
+
+
+def _port_of(url: str) -> int | None:
+    """Return the port of a URL, which may be that of its scheme, or None."""
+    try:
+        parts = urlsplit(url)
+        return parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return None
+
+
 class _Wanted:
     """The conditions that an item must meet.
 
@@ -239,11 +269,8 @@ class _Wanted:
         self._cluster = given.cluster
         self._similarity = given.similarity
         self._since = None if given.since is None else moment_of("--since", given.since)
-        self._site = site_of(f"//{given.site}") if given.site else None
-        if given.site and not self._site:
-            raise ConfigurationError(
-                f"--site is {given.site!r}; it must be a site, such as example.com"
-            )
+        self._site = None if given.site is None else _site_named(given.site)
+        self._has_port = given.site is not None and _port_of(f"//{given.site}") is not None
         if self._similarity and not all(0 <= number <= 1 for number in self._similarity):
             raise ConfigurationError(
                 "--similarity takes two numbers from 0 to 1, such as 0.9 0.95, not "
@@ -258,13 +285,13 @@ class _Wanted:
 
     def holds_for(self, aside: Aside) -> bool:
         """Return whether an item meets all conditions."""
-        if self._site is not None:
-            self._note_site(site_of(aside.url))
+        site = self._site_of(aside.url)
+        self._note_site(site)
         if self._evidence is not None and aside.evidence != self._evidence:
             return False
         if self._cluster is not None and aside.cluster != self._cluster:
             return False
-        if self._site is not None and site_of(aside.url) != self._site:
+        if self._site is not None and site != self._site:
             return False
         # Restoring one item too many is better than losing one.
         is_found = all(matches(each, aside.url, otherwise=True) for each in self._patterns)
@@ -274,6 +301,13 @@ class _Wanted:
         if self._since is None or not isinstance(moment, int | float):
             return True
         return moment >= self._since
+
+    def _site_of(self, url: str) -> str:
+        """Return the site of a URL, with its port if the wanted site has one."""
+        if self._site is None:
+            return ""
+        site = site_of(url)
+        return f"{site}:{_port_of(url)}" if site and self._has_port else site
 
     def _note_site(self, site: str | None) -> None:
         if site == self._site:

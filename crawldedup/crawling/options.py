@@ -48,6 +48,9 @@ OWN_TEXT: Final = "own"
 """The value of `text` that leaves out lines that a site repeats."""
 
 
+_SMALLEST_BUDGET: Final = 10
+
+
 def _check_text(name: str, value: object) -> bool | str:
     """Return True or False, or `OWN_TEXT`. Raises ConfigurationError for anything else."""
     if value == OWN_TEXT:
@@ -57,6 +60,18 @@ def _check_text(name: str, value: object) -> bool | str:
     except ConfigurationError:
         raise checks.refused(name, value, f"True, False or {OWN_TEXT!r}") from None
     return is_wanted
+
+
+def _check_budget(name: str, value: object) -> int | None:
+    """Return a number of pages, or None for 0. Raises ConfigurationError for anything else."""
+    if value == 0 and not isinstance(value, bool):
+        return None
+    try:
+        pages: int = checks.whole(_SMALLEST_BUDGET)(name, value)
+    except ConfigurationError:
+        allowed = f"a whole number, at least {_SMALLEST_BUDGET}, or 0, which turns it off"
+        raise checks.refused(name, value, allowed) from None
+    return pages
 
 
 def _report(name: str, value: object) -> str:
@@ -157,7 +172,7 @@ class CrawlOptions(Options):
     set_aside: str | None = _optional(
         check_path,
         "A file in which dropped items are saved, so that `crawldedup restore` can bring them "
-        'back: "aside.jl.gz". Later crawls append to it.',
+        'back: "aside.jl.gz". Later crawls append to it. With "", items are not saved.',
     )
     remember: bool = _option(
         True, checks.flag, "With False, pages are looked up, but nothing is added to the index."
@@ -181,10 +196,10 @@ class CrawlOptions(Options):
         "of its pattern were copies. Nothing is skipped.",
     )
     budget: int | None = _optional(
-        checks.whole(10),
+        _check_budget,
         "The number of pages in a row without anything new after which a pattern of URLs ends. "
         "The rest of its pages are skipped, except for samples. If a sample brings something new, "
-        "they are fetched after all. With None, no pattern ends.",
+        "they are fetched after all. With None or 0, no pattern ends.",
         int,
     )
     workers: int = _optional(

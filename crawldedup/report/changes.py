@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
+from crawldedup import checks
 from crawldedup.commands.command import (
     Arguments,
     Command,
@@ -86,6 +87,7 @@ def changes(given: Namespace, output: Output) -> None:
     # Imported here so that `--help` does not have to wait for DuckDB.
     from crawldedup.report.queries import CURRENT, FORMER, Database, have_one_index
 
+    checks.whole(0)("--most", given.most)
     earlier, later = _crawls_of(given)
     if given.output is not None:
         if given.output.suffix not in _SUFFIXES:
@@ -95,7 +97,6 @@ def changes(given: Namespace, output: Output) -> None:
             )
         check_target(given.output, [each.path for each in (*earlier, *later)], force=given.force)
     _check_order(earlier, later)
-    by_text = have_one_index(earlier, later)
     with output.shares() as progress, Database(progress) as database:
         left_out = database.load(earlier, FORMER)
         known_then = database.row("index")["known_after"]
@@ -105,6 +106,7 @@ def changes(given: Namespace, output: Output) -> None:
         left_out += database.load(later, CURRENT)
         is_whole_later = not database.rows("unfinished")
         _check_apart(later, database)
+        by_text = have_one_index(database, earlier, later)
         is_next = by_text and known_then == database.row("index")["known_before"]
         for name in ("make_contents", "make_answers"):
             database.rows(name)
@@ -118,7 +120,7 @@ def changes(given: Namespace, output: Output) -> None:
         )
         counts = {row["change"]: row["pages"] for row in database.rows("count_changes")}
         totals = {state: counts.get(state, 0) for state in STATES}
-        examples = database.rows("first_changes", most=max(given.most, 0))
+        examples = database.rows("first_changes", most=given.most)
         notes = _notes(_Lacking(earlier, later, by_text, is_whole, is_whole_later))
         if given.output is not None:
             _write(database, _Compared(earlier, later, notes, totals), given)
@@ -142,10 +144,16 @@ class _Lacking(NamedTuple):
 def _notes(lacking: _Lacking) -> list[str]:
     """Return a sentence for each reason why the comparison may be incomplete."""
     notes = []
+    spiders = [printable(each[0].spider) for each in (lacking.earlier, lacking.later)]
+    if spiders[0] != spiders[1]:
+        notes.append(
+            f"the crawls are of two spiders, {spiders[0]!r} and {spiders[1]!r}, which may have "
+            "requested other pages"
+        )
     if not lacking.by_text:
         notes.append(
             "the crawls did not share an index, so texts cannot be compared: set "
-            "CRAWLDEDUP_STORE to share one"
+            "CRAWLDEDUP_STORE to share one, and do not empty it between the crawls"
         )
     if not lacking.is_whole:
         notes.append(

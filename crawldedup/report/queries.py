@@ -19,7 +19,7 @@ import msgspec
 
 from crawldedup.advice.evidence import MOST_PAGES, Page, pages_of, saved_by
 from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import Address, Rule, RuleBook
+from crawldedup.advice.rules import FRAME, Address, Rule, RuleBook
 from crawldedup.advice.views import VIEW_PARAMETERS
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.fingerprinting.bits import VERIFY_BITS
@@ -30,7 +30,7 @@ from crawldedup.report.apart import SAME_TEXT, ignorable_in, in_words, named_in_
 from crawldedup.report.findings import findings_of
 from crawldedup.scope import site_of
 from crawldedup.search.decision import MAX_SIMILARITY, estimate_deviation
-from crawldedup.urls import places_of
+from crawldedup.urls import canonical_url, places_of
 
 Progress = Callable[[str, float], None]
 Row = dict[str, Any]
@@ -116,6 +116,7 @@ class Database(AbstractContextManager["Database"]):
             self._connection = duckdb.connect(folder / "journals.duckdb", config=config)
             self._connection.create_function("site_at", _site_at)
             self._connection.create_function("budget_places_of", _budget_places_of)
+            self._connection.create_function("canonical_of", _canonical_of)
             self._connection.execute(self._queries["macros"])
 
     def __exit__(self, *_: object) -> None:
@@ -250,6 +251,11 @@ def _budget_places_of(url: str) -> list[str]:
     return list(places_of(url))
 
 
+def _canonical_of(url: str) -> str:
+    """Return the normal form of a URL."""
+    return canonical_url(url)
+
+
 class ReportError(CrawlDedupError):
     """Raised if a report runs out of memory or disk space, or a file cannot be read or written.
 
@@ -275,8 +281,11 @@ def make_report(
     pages, withdrawn = ([], []) if crawl["is_scan"] else database.evidence(most=100_000)
     rules = mine(pages, withdrawn)
     in_use = database.rules_in_use()
-    # Many URLs of one page may still be a trap, unless a rule is already in use for them.
-    explaining = [rule for rule in rules if not rule.targets or rule.name in in_use]
+    # Many URLs of one page may still be a trap, unless a rule is already in use for them, or they
+    # are those of a frameset, which end with the pages that it shows.
+    explaining = [
+        rule for rule in rules if not rule.targets or rule.find == FRAME or rule.name in in_use
+    ]
     database.explain_by(explaining, pages)
     # A crawl with rules still fetches some of the copies, to check the rules.
     advised = [rule for rule in rules if not _parts_of(rule) <= in_use]
@@ -418,7 +427,7 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
 
     Texts are compared as well if both crawls shared an index, because digests depend on the index.
     """
-    by_text = have_one_index(former, journals)
+    by_text = have_one_index(database, former, journals)
     for schema in (FORMER, CURRENT):
         database.use(schema)
         database.rows("make_visited", by_text=by_text)
@@ -433,13 +442,26 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
     }
 
 
-def have_one_index(earlier: Sequence[Journal], later: Sequence[Journal]) -> bool:
-    """Return whether two crawls shared one persistent index, so their digests can be compared."""
-    indexes = {
-        (str(each.settings.get("store")), str(each.settings.get("namespace")))
-        for each in (*earlier, *later)
-    }
-    return len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
+def have_one_index(
+    database: Database, earlier: Sequence[Journal], later: Sequence[Journal]
+) -> bool:
+    """Return whether two crawls shared one persistent index, so their digests can be compared.
+
+    An index that was emptied or replaced in between is another one, even at the same place. The
+    journals of both crawls have been loaded; afterwards, queries are on those of the later one.
+    """
+    both = (*earlier, *later)
+    stores = {str(each.settings.get("store")) for each in both}
+    namespaces = {str(each.settings.get("namespace")) for each in both}
+    if len(stores) > 1 or len(namespaces) > 1 or stores.pop().startswith("memory:"):
+        return False
+    # Journals of earlier versions don't name the index.
+    if len({each.index for each in both if each.index is not None}) > 1:
+        return False
+    database.use(FORMER)
+    known_then = database.row("index")["known_after"]
+    database.use(CURRENT)
+    return not (known_then and database.row("index")["known_before"] == 0)
 
 
 def _whole(number: float) -> float:

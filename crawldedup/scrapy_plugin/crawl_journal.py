@@ -86,8 +86,13 @@ class CrawlJournal:
         self._place = self._crawl = ""
         self._siblings = SiblingReasons()
 
-    def begin(self, known: int | None) -> None:
-        """Write the header. `known` is the number of pages in the index."""
+    def begin(self, known: int | None, index: str | None) -> None:
+        """Write the header.
+
+        Args:
+            known: The number of pages in the index.
+            index: A name for this very index, which changes when it's emptied or replaced.
+        """
         if self._options.journal is False:
             return
         try:
@@ -112,6 +117,7 @@ class CrawlJournal:
             "pid": os.getpid(),
             "version": __version__,
             "known": known,
+            "index": index,
             "settings": {
                 "store": shown_url(self._options.store),
                 "threshold": round(
@@ -201,6 +207,7 @@ class CrawlJournal:
         record = {
             "url": shown(response.url),
             "asked": shown(asked),
+            "method": "" if request.method == "GET" else shown(request.method),
             "outcome": outcome,
             **figures,
             "bytes": len(response.body),

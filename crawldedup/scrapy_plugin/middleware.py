@@ -165,6 +165,7 @@ class DedupMiddleware:
         if self._is_interactive:
             return
         known = None
+        index = None
         try:
             if self._options.action == "drop-items" and not self._crawler.get_spider_middleware(
                 DropItemsMiddleware
@@ -176,6 +177,8 @@ class DedupMiddleware:
                 )
             if self._options.remember:
                 await self._dedup.open()
+                # Each new index has a key of its own, unless a program made it without one.
+                index = f"{key.id:016x}" if (key := self._dedup.key).secret else None
             known = (
                 self._dedup.pages if self._options.remember else (await self._dedup.info()).pages
             )
@@ -189,7 +192,7 @@ class DedupMiddleware:
         gc.collect()
         gc.freeze()
         self._stats.begin(known)
-        self.journal.begin(known)
+        self.journal.begin(known, index)
 
     async def spider_closed(self, reason: str) -> None:
         """Close everything and log the summary."""

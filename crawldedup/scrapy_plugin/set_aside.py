@@ -38,6 +38,7 @@ class SetAside:
         self._encoding = encoding_of_feeds(crawler.settings)
         self._file: AsideFile | None = None
         self._has_complained = False
+        self._has_warned = False
 
     def put(self, item: Any, verdict: Verdict) -> bool:
         """Set an item aside, and return whether that worked."""
@@ -50,6 +51,7 @@ class SetAside:
         except Exception as error:
             self._complain(error)
             return False
+        self._warn_if_removed()
         count(self._crawler, "set_aside")
         return True
 
@@ -57,7 +59,20 @@ class SetAside:
         """Close the file."""
         if self._file is not None:
             self._file.close()
+            self._warn_if_removed()
             self._file = None
+
+    def _warn_if_removed(self) -> None:
+        assert self._file is not None
+        if self._file.was_removed and not self._has_warned:
+            self._has_warned = True
+            say(
+                self._crawler,
+                logging.WARNING,
+                f"{self._path} was removed during the crawl: the items that were set aside in it "
+                "are lost, and those after them are in a new file. Do not remove it while a crawl "
+                "runs",
+            )
 
     def _record_of(self, item: Any, verdict: Verdict) -> str:
         record = {

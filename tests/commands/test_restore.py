@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -56,6 +58,7 @@ def ids_in(path: Path) -> list[int]:
         ("", [0, 1, 2, 3, 4]),
         ("--site shop.example", [0, 1, 3]),
         ("--site news.example", [2, 4]),
+        ("--site news.example:443", [2, 4]),
         ("--pattern /p/[12]$", [0, 1]),
         ("--similarity 0.93 0.97", [1, 2]),
         ("--evidence exact_duplicate", [0]),
@@ -86,6 +89,19 @@ def test_a_site_without_items_is_told_with_those_that_have_some(run: Run, aside:
     assert run(f"restore {aside} -o b.jl --site shop.example --similarity 0 0.1").err == ""
 
 
+def test_servers_at_two_ports_are_told_apart(run: Run) -> None:
+    file = AsideFile("aside.jl.gz")
+    for number in (1, 2):
+        url = f"http://127.0.0.1:910{number}/a"
+        file.put(record_of(number, Verdict(Kind.EXACT_DUPLICATE, url, url, 1.0)))
+    file.close()
+    for site, ids in (("127.0.0.1:9102", [2]), ("127.0.0.1", [1, 2])):
+        run(f"restore aside.jl.gz -o out.jl --force --site {site}")
+        assert ids_in(Path("out.jl")) == ids
+    said = run("restore aside.jl.gz -o out.jl --force --site 127.0.0.1:80")
+    assert "there are items of 127.0.0.1:9101, 127.0.0.1:9102" in said.err
+
+
 def test_items_of_one_crawl_are_taken_from_a_file_of_several_by_time(run: Run, aside: str) -> None:
     file = AsideFile(aside)
     for number, verdict in enumerate(VERDICTS[:2]):
@@ -113,6 +129,7 @@ def test_the_options_have_every_reason() -> None:
         ("--since yesterday", "--since is 'yesterday'; it must be a time such as 2026-11-28"),
         ("--pattern (a", "--pattern is '(a'; it must be a regular expression"),
         ("--site /", "--site is '/'; it must be a site"),
+        ("--site=", "--site is ''; it must be a site"),
         ("--evidence copy", "invalid choice: 'copy'"),
         ("--evidence near", "'partial') (see crawldedup restore --help)"),
         ("--evidence exact_duplicates", "did you mean 'exact_duplicate'?"),
@@ -157,6 +174,37 @@ for number in range(10**9):
     file.put(sys.argv[1].replace('"id": 0', f'"id": {number}'))
     print(number, flush=True)
 """
+
+
+def test_a_removed_file_begins_again_and_a_renamed_one_goes_on(run: Run, aside: str) -> None:
+    file = AsideFile(aside)
+    Path(aside).rename("renamed.jl.gz")
+    file.put(record_of(5, VERDICTS[0]))
+    assert not file.was_removed
+    assert len([*items_in(Path("renamed.jl.gz"))]) == 6
+    Path("renamed.jl.gz").unlink()
+    file.put(record_of(6, VERDICTS[0]))
+    assert file.was_removed
+    file.close()
+    assert [item.item["id"] for item in items_in(Path(aside)) if item] == [6]
+
+
+def test_lines_that_were_packed_again_are_restored(run: Run, aside: str) -> None:
+    lines = gzip.decompress(Path(aside).read_bytes()).splitlines(keepends=True)
+    # What `zcat | grep | gzip` writes, with other lines and without the last newline.
+    packed = gzip.compress(b"".join([lines[3], b"{}\n\n", lines[1].rstrip()]))
+    Path("some.jl.gz").write_bytes(packed + Path(aside).read_bytes())
+    said = run("restore some.jl.gz -o out.jl")
+    assert ids_in(Path("out.jl")) == [3, 1, 0, 1, 2, 3, 4]
+    assert (said.status, said.err) == (1, "crawldedup: 1 part cannot be read and was left out\n")
+
+
+@pytest.mark.parametrize("cut", [1, 9, 60])
+def test_the_lines_before_a_cut_are_restored(run: Run, aside: str, cut: int) -> None:
+    lines = gzip.decompress(Path(aside).read_bytes())
+    Path("some.jl.gz").write_bytes(gzip.compress(lines)[:-cut])
+    assert run("restore some.jl.gz -o out.jl").status == 1
+    assert ids_in(Path("out.jl"))[:1] == [0]
 
 
 def test_a_kill_loses_nothing_that_was_set_aside(run: Run) -> None:
@@ -301,17 +349,29 @@ def test_items_are_decided_anew_at_another_similarity_or_by_other_marks(
         ("--again 0.9 --kept kept.jl --text-field body", "--kept has no item that can be"),
         ("--again 90 --kept kept.jl", "--again is 90.0; it must be a number"),
         ("--apart kept.jl", "kept.jl, line 1: this line is not like"),
+        ("--apart nowhere/apart.jl", "there is no folder 'nowhere'"),
+        ("--apart ./out.jl", "--output and --apart name the same file"),
+        ("--apart aside.jl.gz", "aside.jl.gz is also read"),
+        ("--again 0.9 --kept kept.jl --apart kept.jl", "kept.jl is also read"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
     run: Run, dropped: str, options: str, said: str
 ) -> None:
     if "kept.jl" in options and "apart" in options:
-        Path("kept.jl").write_text('{"text": "no pair"}\n')
+        Path("kept.jl").write_text('{"url": "https://a.example/0", "text": "no pair"}\n')
     result = run(f"restore {dropped} -o out.jl {options}")
     assert result.status == 2
     assert said in result.err
     assert not Path("out.jl").exists()
+
+
+def test_the_feed_that_items_are_compared_with_is_never_replaced(run: Run, dropped: str) -> None:
+    kept = Path("kept.jl").read_bytes()
+    for name in ("kept.jl", "./kept.jl"):
+        said = run(f"restore {dropped} -o {name} --again 0.9 --kept kept.jl --force")
+        assert (said.status, "is also read" in said.err) == (2, True)
+    assert Path("kept.jl").read_bytes() == kept
 
 
 def test_items_with_html_and_a_text_are_refused_unless_one_is_chosen(run: Run, aside: str) -> None:
@@ -377,3 +437,17 @@ def test_compare_says_that_a_person_has_told_pages_apart(run: Run) -> None:
     assert "kept apart: a person has told them apart" in said.out
     assert "their marks say" not in said.out
     assert "why         a person has told them apart" in said.out
+
+
+def test_the_file_that_there_is_no_room_for_is_named(run: Run, aside: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, limits[1]))
+    try:
+        said = run(f"restore {aside} -o out.jl")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (said.status, "out.jl: File too large" in said.err, "Errno" in said.err) == (
+        2,
+        True,
+        False,
+    )

@@ -223,3 +223,16 @@ def test_the_report_says_how_many_rules_proved_wrong(
     made = report_of(page(BLOG), *lines)
     (text,) = findings(made, said)
     assert text.endswith("without it." if number == 1 else "without them.")
+
+
+def test_a_frameset_that_a_rule_explains_is_no_trap(report_of: ReportOf) -> None:
+    frames = f"{BLOG}docs/index.html"
+    first = f"{frames}?java/util/C0.html"
+    copies = [
+        page(f"{frames}?java/util/C{n}.html", "exact", original=first, digest="1")
+        for n in range(1, 60)
+    ]
+    others = [page(f"{BLOG}docs/java/util/C{n}.html", digest=f"a{n}") for n in range(60)]
+    made = report_of(page(first, "thin", digest="1", words=3), *copies, *others)
+    assert [rule["what"] for rule in made["advice"]] == [f"?{{path}} of {frames}"]
+    assert not findings(made, "A trap")

@@ -538,14 +538,16 @@ def test_values_of_a_parameter_with_the_same_text_may_be_pictures(
 
 
 def test_queries_that_are_addresses_are_one_parameter(report_of: ReportOf) -> None:
-    frames = [f"/doc/index.html?java/util/Class{n}.html" for n in range(60)]
+    frames = [f"/doc/index.html?java/util/Class{n}.html" for n in range(90)]
     others = ["/doc/tree?print", "/doc/tree?a=b/c.html"]
     made = report_of(
-        *(page(f"{SHOP}/doc/{name}") for name in ("", *map(str, range(20)))),
-        *(copy(SHOP + path, f"{SHOP}/doc/") for path in (*frames, *others)),
+        *(page(f"{SHOP}/doc/{name}") for name in ("", *map(str, range(60)))),
+        # So no rule is for all of them.
+        page(f"{SHOP}/doc/index.html?java/util/Own.html"),
+        *(copy(SHOP + path, f"{SHOP}/doc/") | {"t": 9} for path in (*frames, *others)),
     )
     rows = [(row["name"], row["responses"], row["values"]) for row in made["parameters"]]
-    assert rows == [("{path}", 60, pytest.approx(60, abs=6)), ("a", 1, 1), ("print", 1, 1)]
+    assert rows == [("{path}", 91, pytest.approx(91, abs=9)), ("a", 1, 1), ("print", 1, 1)]
     traps = [row["name"] for row in made["stale"] if row["trap"]]
     assert sorted(traps) == ["/doc/index.html", "?{path}"]
     assert len(findings(made, "A trap")) == 1

@@ -13,6 +13,7 @@ from scrapy.statscollectors import StatsCollector
 from crawldedup.aio import Judged, Timings
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import PageError, UnexpectedReadError
+from crawldedup.key import NO_KEY
 from crawldedup.page import Page
 from crawldedup.reading.reader import ReadPage
 from crawldedup.urls import HeadLinks
@@ -66,6 +67,7 @@ class FakeDedup:
     """
 
     session = None
+    key = NO_KEY
 
     def __init__(self) -> None:
         self.errors: list[Exception | None] = []

@@ -1,6 +1,9 @@
 """`crawldedup changes`: what two crawls of a site say about it."""
 
 import json
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +13,9 @@ import pytest
 from lxml import html
 
 from crawldedup.cli import main
+from crawldedup.journal import journals as journals_at
+from crawldedup.report.queries import Database
+from crawldedup.urls import canonical_url
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Answer, Site, article
 
@@ -173,6 +179,7 @@ def test_a_crawl_between_the_two_hides_no_change(crawl: Crawler, tmp_path: Path)
         (["2", "1"], "EARLIER, 'news', began after LATER, 'news': swap them"),
         (["1", "1"], "EARLIER and LATER are the same crawl, 'news'"),
         (["1", "both"], "both holds the journals of 2 crawls"),
+        (["1", "2", "--most", "-1"], "--most is -1; it must be a whole number, at least 0"),
         (["1"], "name two crawls to compare, EARLIER and LATER"),
         (["1", "2", "--since", "1d"], "name only the later one"),
         (["1", "--since", "yesterday"], "--since is 'yesterday'; it must be a time such as"),
@@ -453,3 +460,175 @@ def test_other_crawls_are_counted_in_the_singular_too(
     (daily / f"{NOW - 2 * DAY}.jsonl").unlink()
     assert main(["changes", "--since", "1970-01-01", "--source", str(daily)]) == 2
     assert "there is 1 other crawl of the spider 'news'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("emptied", ["removed", "cleared"])
+def test_an_index_that_was_emptied_is_not_a_common_one(
+    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str], emptied: str
+) -> None:
+    file = tmp_path / "seen.sqlite"
+    store = f"sqlite:///{file}"
+    folders = [str(tmp_path / name) for name in "123"]
+    with Site(FIRST) as site:
+        crawl(site, ["/same"], CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=folders[0])
+        if emptied == "removed":
+            file.unlink()
+        else:
+            assert main(["clear", "--store", store, "--yes"]) == 0
+        for folder in folders[1:]:
+            crawl(site, ["/same"], CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=folder)
+
+    def compare(one: int, other: int) -> dict[str, Any]:
+        capsys.readouterr()
+        assert main(["changes", folders[one], folders[other], "--json"]) == 0
+        made: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return made
+
+    (row,) = compare(0, 1)["pages"]
+    assert (row["change"], row["reason"]) == ("unknown", "the crawls have no common index")
+    assert compare(1, 2)["changes"]["unchanged"] == 1
+    assert main(["report", folders[1], "--against", folders[0], "--json"]) == 0
+    comparison = json.loads(capsys.readouterr().out)["comparison"]
+    assert not comparison["by_text"]
+    assert comparison["total"]["changed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("of_earlier", "of_later", "change"),
+    [
+        ({}, {"known": 0}, "unknown"),
+        ({}, {"known": 1}, "changed"),
+        ({}, {"known": None}, "changed"),
+        ({"index": "a1"}, {"index": "a1", "known": 1}, "changed"),
+        # A crawl in between has filled the new index.
+        ({"index": "a1"}, {"index": "b2", "known": 1}, "unknown"),
+        ({"index": "a1"}, {"known": 1}, "changed"),
+    ],
+)
+def test_headers_say_whether_two_crawls_had_the_same_index(
+    tmp_path: Path, of_earlier: dict[str, Any], of_later: dict[str, Any], change: str
+) -> None:
+    names = []
+    for number, values in ((1, of_earlier), (2, of_later)):
+        name = write_lines(tmp_path, number, line("a", "new", str(number), known=1), END)
+        header, *lines = Path(name).read_text().splitlines(keepends=True)
+        text = f"{json.dumps(json.loads(header) | values)}\n"
+        Path(name).write_text("".join([text, *lines]))
+        names.append(name)
+    target = tmp_path / "changes.jsonl"
+    assert main(["changes", *names, "-o", str(target)]) == 0
+    assert rows_in(target)["a"]["change"] == change
+
+
+SPIDER = """
+import scrapy
+
+class ASpider(scrapy.Spider):
+    name = "a"
+    start_urls = ["data:text/html,<p>Some words"]
+"""
+
+
+def test_a_journal_names_the_very_index_of_its_crawl(tmp_path: Path) -> None:
+    """In processes of their own, because other tests have no random keys."""
+    (tmp_path / "spider.py").write_text(SPIDER)
+    names = []
+    for number, store in enumerate(("a.sqlite", "a.sqlite", "b.sqlite")):
+        settings = {
+            "ADDONS": '{"crawldedup.Addon": 500}',
+            "CRAWLDEDUP_STORE": f"sqlite:///{store}",
+            "CRAWLDEDUP_JOURNAL": str(tmp_path / str(number)),
+        }
+        options = [each for pair in settings.items() for each in ("-s", "=".join(pair))]
+        command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", *options]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        (path,) = journals_at(tmp_path / str(number))
+        names.append(json.loads(path.read_text().splitlines()[0])["index"])
+    assert re.fullmatch(r"[0-9a-f]{16}", names[0])
+    assert names[0] == names[1] != names[2]
+
+
+def test_urls_that_the_crawl_takes_for_one_page_are_one(
+    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [str(tmp_path / name) for name in "12"]
+    options = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite"}
+    spelled = [["/same?b=2&a=1", "/left?b=%7e&a"], ["/same?a=1&b=2", "/left?a&b=~"]]
+    with Site({}) as site:
+        for folder, (same, left) in zip(folders, spelled, strict=True):
+            site.pages[same] = article(11)
+            site.pages[left] = article(12) if folder == folders[0] else MISSING
+            crawl(site, [same, left], **options, CRAWLDEDUP_JOURNAL=folder)
+    target = tmp_path / "changes.jsonl"
+    assert main(["changes", *folders, "-o", str(target)]) == 0
+    changes = {name.partition("?")[0]: row["change"] for name, row in rows_in(target).items()}
+    assert changes == {"same": "unchanged", "left": "gone"}
+    capsys.readouterr()
+    assert main(["report", folders[1], "--against", folders[0], "--json"]) == 0
+    total = json.loads(capsys.readouterr().out)["comparison"]["total"]
+    assert (total["new"], total["same"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://e.com",
+        "http://E.com/a",
+        "http://e.com/a?b&a",
+        "http://e.com/a#b",
+        "http://e.com/%7Ea",
+        "http://e.com/a b",
+        "http://e.com/ä",
+        "HTTP://e.com/",
+        "http://e.com:80/",
+        "http://e..com//a/../b",
+        "http://e.com//a//./b",
+        "http://e.com/a/..",
+        "http://e.com/a?b=1",
+        "http://e.com/a?b=",
+        "http://e.com/a?b=~.1-",
+        "http://e.com/a?b",
+        "http://e.com/a?b=1=2",
+        "http://e.com/a?b=1;a=2",
+        "http://e.com?b=1",
+        "http://e.com//a//b",
+        "http://e.com/A-b_c~d.html",
+    ],
+)
+def test_the_fast_way_to_the_normal_form_of_a_url_is_right(url: str) -> None:
+    with Database() as database:
+        (row,) = database._connection.execute(
+            "SELECT page_at($a) = hash($b)", {"a": url, "b": canonical_url(url)}
+        ).fetchall()
+    assert row == (True,)
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+def test_a_page_is_not_gone_if_only_another_method_finds_nothing(
+    crawl: Crawler, tmp_path: Path, method: str
+) -> None:
+    folders = [str(tmp_path / name) for name in "12"]
+    options = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite"}
+    with Site(FIRST) as site:
+        crawl(site, ["/same"], **options, CRAWLDEDUP_JOURNAL=folders[0])
+        site.pages["/same"] = MISSING
+        request = {"url": "/same", "method": method, "meta": {"handle_httpstatus_all": True}}
+        crawl(site, [request], **options, CRAWLDEDUP_JOURNAL=folders[1])
+    (path,) = journals_at(folders[1])
+    assert f'"method":"{method}"' in path.read_text()
+    target = tmp_path / "changes.jsonl"
+    assert main(["changes", *folders, "-o", str(target)]) == 0
+    row = rows_in(target)["same"]
+    assert (row["change"], row["reason"]) == ("unknown", "not asked for, or no answer")
+
+
+def test_a_comparison_of_two_spiders_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, spider in enumerate(("news", "shop", "shop")):
+        write_crawl(tmp_path, float(number), ["https://e.com/"], spider)
+    names = [str(tmp_path / f"{number}.0.jsonl") for number in range(3)]
+    assert main(["changes", *names[:2]]) == 0
+    assert "the crawls are of two spiders, 'news' and 'shop'" in capsys.readouterr().err
+    assert main(["changes", *names[1:]]) == 0
+    assert "two spiders" not in capsys.readouterr().err

@@ -1,16 +1,21 @@
 """Items that a crawl drops are kept in a file, and come back from it as they were."""
 
+import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy.exporters import JsonLinesItemExporter
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
-from crawldedup.aside import items_in
+from crawldedup.aside import check_path, items_in
 from crawldedup.cli import main
-from crawldedup.scrapy_plugin.set_aside import encoding_of_feeds
+from crawldedup.scrapy_plugin.set_aside import SetAside, encoding_of_feeds
+from crawldedup.scrapy_plugin.settings import read_settings
+from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Site
 
@@ -125,6 +130,23 @@ def test_items_that_the_pipeline_drops_are_set_aside_as_well(
     assert len(kept) == result.counts["set_aside"] == 2
 
 
+@pytest.mark.parametrize("pages", [["/a-copy", "/near/a"], ["/a-copy"]])
+def test_a_file_that_is_removed_during_the_crawl_is_told(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture, pages: list[str]
+) -> None:
+    """It's noticed at the next item, or at the end."""
+    path = tmp_path / "aside.jl.gz"
+    crawler = get_crawler()
+    aside = SetAside(crawler, str(path))
+    for page in pages:
+        verdict = Verdict(Kind.EXACT_DUPLICATE, f"{site.url}{page}", f"{site.url}/a", 1.0)
+        assert aside.put({"url": page}, verdict)
+        path.unlink(missing_ok=page == pages[-1])
+    aside.close()
+    (warning,) = caplog.messages
+    assert f"{path} was removed during the crawl" in warning
+
+
 @pytest.mark.parametrize("by_pipeline", [False, True])
 def test_an_item_that_cannot_be_set_aside_is_delivered(
     crawl: Crawler, site: Site, tmp_path: Path, by_pipeline: bool
@@ -133,7 +155,7 @@ def test_an_item_that_cannot_be_set_aside_is_delivered(
     if by_pipeline:
         options = {"CRAWLDEDUP_UNCHECKED_URLS": ".", "CRAWLDEDUP_ITEM_FIELDS": "body"}
     path = tmp_path / "aside.jl.gz"
-    path.mkdir()
+    path.symlink_to("nowhere/aside.jl.gz")
     result = crawl(site, PAGES, **options, CRAWLDEDUP_SET_ASIDE=str(path))
     assert result.items == PAGES
     assert result.counts["set_aside/failed"] == 2
@@ -150,6 +172,50 @@ def test_a_file_in_a_folder_that_is_not_there_ends_the_crawl_at_its_start(
     (error,) = result.errors
     assert "CRAWLDEDUP_SET_ASIDE is '" in error
     assert f"make '{tmp_path / 'nowhere'}' first" in error
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("folder", "it must be a file, not a folder or a pipe"),
+        ("pipe", "it must be a file, not a folder or a pipe"),
+        ("text", "it must be a new file, or one with items that were set aside"),
+        ("packed", "it must be a new file, or one with items that were set aside"),
+    ],
+)
+def test_something_else_at_the_path_ends_the_crawl_at_its_start(
+    crawl: Crawler, site: Site, tmp_path: Path, kind: str, reason: str
+) -> None:
+    path = tmp_path / "aside.jl.gz"
+    content = b'{"url": "https://a.example/"}\n'
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(content if kind == "text" else gzip.compress(content))
+    result = crawl(site, PAGES, CRAWLDEDUP_SET_ASIDE=str(path))
+    assert result.items == []
+    (error,) = result.errors
+    assert "CRAWLDEDUP_SET_ASIDE is '" in error
+    assert reason in error
+
+
+def test_a_file_of_an_earlier_crawl_is_taken_and_an_empty_name_turns_it_off(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "aside.jl.gz"
+    verdict = Verdict(Kind.EXACT_DUPLICATE, "https://a.example/b", "https://a.example/a", 1.0)
+    aside = SetAside(get_crawler(), str(path))
+    aside.put({"url": "/b"}, verdict)
+    aside.close()
+    content = path.read_bytes()
+    # A killed crawl may have left a half of its first record.
+    for each in (b"", content, content[:5], content[:-9], content[:-9] + content):
+        path.write_bytes(each)
+        assert check_path("CRAWLDEDUP_SET_ASIDE", str(path)) == str(path)
+    settings = Settings({"CRAWLDEDUP_SET_ASIDE": ""})
+    assert read_settings(settings).set_aside is None
 
 
 @pytest.mark.parametrize("pages", [PAGES, ["/near/a", "/a", "/a-copy", "/b"]])

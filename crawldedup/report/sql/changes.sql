@@ -1,24 +1,25 @@
 -- name: make_contents
 -- For each URL, its first verdict in the crawl, and its last text. If a better copy has replaced the page that came
--- first, that page is the copy. URLs are long, so they are compared by 64 bits.
+-- first, that page is the copy.
 CREATE TABLE contents AS WITH replaced AS (
-    SELECT DISTINCT hash(original) AS page FROM pages WHERE replaces AND original <> url
+    SELECT DISTINCT page_at(original) AS page FROM pages WHERE replaces AND page_at(original) <> page_at(url)
 )
-SELECT hash(url) AS page, any_value(url) AS url, any_value(site) AS site, arg_min(outcome, moment) AS outcome,
+SELECT page_at(url) AS page, any_value(url) AS url, any_value(site) AS site, arg_min(outcome, moment) AS outcome,
     is_copy(arg_min(outcome, moment)) AND NOT coalesce(bool_or(replaces), false)
-        OR hash(any_value(url)) IN (SELECT page FROM replaced) AS is_copy,
+        OR page_at(url) IN (SELECT page FROM replaced) AS is_copy,
     arg_min(original, moment) AS original, arg_max(digest, moment) AS digest, coalesce(bool_or(changed), false) AS changed,
     arg_max(changed_by, moment) FILTER (changed) AS changed_by, arg_max(difference, moment) FILTER (changed) AS difference
 FROM places WHERE is_judged(outcome) OR outcome = 'revisit' GROUP BY page;
 
 -- name: make_answers
--- The other responses at each URL, or the reason why its page did not come.
+-- The other responses at each URL, or the reason why its page did not come. What a form or an API answers says nothing
+-- about the page.
 CREATE TABLE answers AS SELECT page, arg_max(status, moment) AS status, arg_max(reason, moment) AS reason FROM (
-    SELECT hash(url) AS page, coalesce(status, 0) AS status, coalesce(reason, '') AS reason, moment FROM pages
-    WHERE outcome IN ('skipped', 'error')
-    UNION ALL SELECT hash(skipped), 0, if(is_over_budget(rule), 'out of budget', 'skipped by a rule'), moment
+    SELECT page_at(url) AS page, coalesce(status, 0) AS status, coalesce(reason, '') AS reason, moment FROM pages
+    WHERE outcome IN ('skipped', 'error') AND coalesce(method, '') = ''
+    UNION ALL SELECT page_at(skipped), 0, if(is_over_budget(rule), 'out of budget', 'skipped by a rule'), moment
         FROM lines WHERE skipped IS NOT NULL
-    UNION ALL SELECT hash(asked), 0, 'redirected', moment FROM pages WHERE asked IS NOT NULL
+    UNION ALL SELECT page_at(asked), 0, 'redirected', moment FROM pages WHERE asked IS NOT NULL
 ) GROUP BY page;
 
 -- name: make_moves
@@ -33,12 +34,12 @@ CREATE TABLE moves AS WITH arrived AS (
 ), by_text AS (
     SELECT digest, min(url) AS url FROM arrived WHERE outcome <> 'thin' GROUP BY digest
 ), by_original AS (
-    SELECT original, min(url) AS url FROM arrived WHERE is_copy GROUP BY original
+    SELECT page_at(original) AS page, min(url) AS url FROM arrived WHERE is_copy GROUP BY ALL
 )
 SELECT page, min(new_url) AS url FROM (
     SELECT page, by_text.url AS new_url FROM left_behind JOIN by_text USING (digest)
         WHERE $by_text AND left_behind.outcome <> 'thin'
-    UNION ALL SELECT page, by_original.url FROM left_behind JOIN by_original ON by_original.original = left_behind.url
+    UNION ALL SELECT page, by_original.url FROM left_behind JOIN by_original USING (page)
 ) GROUP BY page;
 
 -- name: make_changes_since

@@ -13,6 +13,11 @@ CREATE MACRO is_hardly_apart(outcome, cause) AS outcome = 'new' AND coalesce(cau
 CREATE MACRO is_over_budget(rule) AS starts_with(coalesce(rule, ''), 'budget of ');
 -- Scheme and host, as written in a URL.
 CREATE MACRO origin_of(url) AS regexp_extract(coalesce(url, ''), '(?s)^.{1,19}?://[^/?#]*');
+-- Crawls know a page by the normal form of its URL. URLs are long, so they are compared by 64 bits. Most have this form
+-- already, and Python is slow.
+CREATE MACRO page_at(url) AS hash(CASE WHEN
+    regexp_full_match(url, 'https?://[a-z0-9][a-z0-9.-]*/[A-Za-z0-9/._~-]*(\?[A-Za-z0-9._~-]+=[A-Za-z0-9._~-]*)?')
+    AND NOT contains(url, '/.') THEN url ELSE canonical_of(url) END);
 -- The number of parameters that count in one URL. Otherwise, the few URLs with more would fill the table.
 CREATE MACRO parameters_of(url) AS
     list_filter(string_split(regexp_extract(url, '\?([^#]*)', 1), '&')[:30], lambda parameter: parameter <> '');
@@ -82,7 +87,7 @@ WITH parts AS (
         t: 'DOUBLE', known: 'BIGINT', index_bytes: 'BIGINT', skipped: 'VARCHAR', rule: 'VARCHAR', wall: 'VARCHAR',
         share: 'DOUBLE', "window": 'BIGINT', "end": 'VARCHAR', stats: 'JSON', crawldedup_journal: 'INTEGER',
         withdrawn: 'JSON', volatile: 'VARCHAR', ended: 'VARCHAR', pages: 'BIGINT',
-        asked: 'VARCHAR'
+        asked: 'VARCHAR', method: 'VARCHAR'
     })
 ), paths AS (
     SELECT *, left(regexp_extract(substr(url, length(origin) + 1), '^[^?#]*'), 300) AS path FROM parts

@@ -379,17 +379,17 @@ SELECT site, name, count(DISTINCT value) AS "values", count(DISTINCT original) A
 HAVING "values" BETWEEN 2 AND 20 AND pages > 1 ORDER BY pages DESC, site, name LIMIT 200;
 
 -- name: make_visited
--- A page that was seen again counts in its last state. URLs are long, so they are compared by 64 bits.
+-- A page that was seen again counts in its last state.
 CREATE TABLE visited AS SELECT page, number, is_copy(outcome) AS is_copy, if($by_text, digest, NULL) AS digest, site,
     coalesce(changed, false) AS has_changed
-FROM (SELECT hash(url) AS page, arg_max(number, moment) AS number FROM pages
+FROM (SELECT page_at(url) AS page, arg_max(number, moment) AS number FROM pages
     WHERE outcome NOT IN ('skipped', 'error') GROUP BY page) JOIN places USING (number);
 
 -- name: make_changes
 -- For each `page`, `number` is its last line in this crawl, or `earlier` that in the earlier crawl.
 CREATE TABLE changes AS SELECT page, now.number AS number, earlier.number AS earlier,
     coalesce(now.site, earlier.site) AS site,
-    CASE WHEN now.page IS NULL AND earlier.page IN (SELECT hash(skipped) FROM lines WHERE skipped IS NOT NULL)
+    CASE WHEN now.page IS NULL AND earlier.page IN (SELECT page_at(skipped) FROM lines WHERE skipped IS NOT NULL)
         THEN 'skipped'
     WHEN now.page IS NULL THEN
         if(earlier.digest IN (SELECT digest FROM visited WHERE digest IS NOT NULL), 'moved', 'gone')
