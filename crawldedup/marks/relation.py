@@ -339,7 +339,7 @@ def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     if _are_views(first, second):
         return False
     if first.headline and second.headline:
-        return _has_own_headline(first, second) and _has_own_headline(second, first)
+        return _have_own_headlines(first, second)
     if first.social and second.social and first.social != second.social:
         return _are_other(first.social, first, second.social, second)
     return _have_other_titles(first, second)
@@ -375,8 +375,8 @@ def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     if _are_views(first, second):
         return True
     if first.headline and second.headline:
-        have_own = _has_own_headline(first, second) and _has_own_headline(second, first)
-        return not have_own and not set(first.headlines).isdisjoint(second.headlines)
+        share_one = not set(first.headlines).isdisjoint(second.headlines)
+        return share_one and not _have_own_headlines(first, second)
     if first.parts or second.parts:
         return first.parts == second.parts and first.heading == second.heading
     return first.heading == second.heading != 0
@@ -410,6 +410,11 @@ def _have_other_titles(first: _Names, second: _Names) -> bool:
             and (rest[0] in first.with_number or its_rest[0] in second.with_number)
         )
     return _are_other(rest[0], first, its_rest[0], second)
+
+
+def _have_own_headlines(first: _Names, second: _Names) -> bool:
+    """Return whether each page has a headline that is none of the other one's names."""
+    return _has_own_headline(first, second) and _has_own_headline(second, first)
 
 
 def _has_own_headline(page: _Names, other: _Names) -> bool:
