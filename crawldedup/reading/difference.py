@@ -74,7 +74,7 @@ def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]
     new_words = list(chain(*new_sentences))
     changed: list[Change] = []
     shown_to = 0
-    gaps = _differing_words(old_sentences, new_sentences)
+    gaps = _differing_words(old_sentences, new_sentences, old_words, new_words)
     behind_last = _Gap(len(old_words), len(old_words), len(new_words), len(new_words))
     for gap, following in pairwise([*gaps, behind_last]):
         before = " ".join(old_words[max(shown_to, gap.start - _CONTEXT_WORDS) : gap.start])
@@ -94,14 +94,15 @@ def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]
 
 
 def _differing_words(
-    old_sentences: Sequence[Sequence[str]], new_sentences: Sequence[Sequence[str]]
+    old_sentences: Sequence[Sequence[str]],
+    new_sentences: Sequence[Sequence[str]],
+    old_words: Sequence[str],
+    new_words: Sequence[str],
 ) -> list[_Gap]:
     """Return where the words of two texts differ, with changes that are close to each other as one.
 
     The numbers are those of words.
     """
-    old_words = list(chain(*old_sentences))
-    new_words = list(chain(*new_sentences))
     old_starts = [0, *accumulate(len(sentence) for sentence in old_sentences)]
     new_starts = [0, *accumulate(len(sentence) for sentence in new_sentences)]
     gaps: list[_Gap] = []
