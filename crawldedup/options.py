@@ -230,8 +230,8 @@ class Options:
         _check_in("crawldedup.marks.quiet", "check_ignored_marks"),
         "Marks that do not keep pages apart, by host, because they change by themselves: "
         '{"news.example": ["picture"]}. "*" stands for every host. The marks are name, picture, '
-        "player, data, listing, text, links and comments. Pages that differ only in these marks "
-        "are dropped.",
+        "player, data, listing, text, links, comments and rest. Pages that differ only in these "
+        "marks are dropped.",
     )
     volatile: bool | str = option(
         "known",

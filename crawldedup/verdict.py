@@ -112,8 +112,8 @@ class Verdict:
     rejected: str | None = None
     rejected_similarity: float | None = None  #: About how similar that page is, from 0.6 to 1.
     #: What kept it apart: `similarity`, or `crowd` if several pages are as near. For a sibling,
-    #: this is the mark: `name`, `picture`, `player`, `data`, `listing`, `text`, `links` or
-    #: `numbers`.
+    #: this is the mark: `name`, `picture`, `player`, `data`, `listing`, `text`, `links`, `rest`
+    #: or `numbers`.
     rejected_by: str | None = None
     #: With `paragraphs`, how much of a page that isn't a duplicate is known.
     coverage: Coverage | None = None
@@ -210,11 +210,11 @@ _CHANGES: Final = {
     "availability": "another availability",
 }
 
-_HARDLY_APART: Final = frozenset({"text", "links"})
+_HARDLY_APART: Final = frozenset({"text", "links", "rest"})
 
 
 def is_hardly_apart(verdict: Verdict) -> bool:
-    """Return whether only its text or links kept a page apart from one that reads alike.
+    """Return whether only texts or links kept a page apart from one that reads alike.
 
     The addresses of the two have the same form. Such pages may be content, so they are kept. But
     walls, traps and calendars also look like this, so code that detects these counts them as

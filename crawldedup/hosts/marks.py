@@ -6,8 +6,9 @@ its pages, and in more than a tenth of the loads that could be compared, until i
 
 Even there, a mark is left out only if it is known to come and go: a picture or player that changed
 on two pages, or a declared value that never recurs, such as a random number. A name is left out if
-the page had it before. So the pictures of a gallery still count next to four pages that each show a
-random one of them, and so do the names of pages next to addresses that show a random page.
+the page had it before. The rest of a page, outside its main text, is left out altogether. So the
+pictures of a gallery still count next to four pages that each show a random one of them, and so do
+the names of pages next to addresses that show a random page.
 
 Knowledge applies to its own folder and, unless many users share the host, to a folder that contains
 one of the same name, such as `latest/world/` for `world/`. That way, no user can cause the marks of
@@ -38,6 +39,7 @@ NAME: Final = "name"
 PICTURE: Final = "picture"
 PLAYER: Final = "player"
 DATA: Final = "data"
+REST: Final = "rest"
 
 _WITNESSES: Final = 3
 _MOST_SHARE: Final = 0.1
@@ -139,6 +141,9 @@ def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: F
         if content.players and its.players:
             players = [*content.players, *its.players]
             _note(changes, PLAYER, witness, players if have_other_players(content, its) else [])
+        if content.rest is not None and its.rest is not None:
+            rests = [content.rest, its.rest]
+            _note(changes, REST, witness, rests if content.rest != its.rest else [])
         _compare_data(changes, witness, content, its)
 
 
@@ -191,7 +196,8 @@ def may_change(marks: bytes) -> bool:
     if page is None:
         return False
     content = page.content
-    return content.has_lead or bool(content.players or content.data)
+    has_rest = content.rest is not None
+    return content.has_lead or has_rest or bool(content.players or content.data)
 
 
 def kind_of_datum(name: int) -> str:
@@ -263,5 +269,6 @@ def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
         has_lead=content.has_lead and bool(pictures),
         players=players,
         data=tuple(data),
+        rest=None if REST in kinds else content.rest,
     )
     return packed_content(kept)

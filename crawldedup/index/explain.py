@@ -292,9 +292,7 @@ def compare(
         ),
         texts=(before.text, after.text),
         words=(judged.first.words, judged.second.words),
-        changes=tuple(
-            changes(before.whole or before.text, after.whole or after.text, longest=_LONGEST_CHANGE)
-        ),
+        changes=pair.changes(judged.conflict),
         thin=judged.first.thin or judged.second.thin,
         drops=sum(pair.judge(key).verdict.is_duplicate for key in _KEYS),
         omissions=pair.omissions(),
@@ -381,6 +379,16 @@ class _Pair:
             return None
         before, after = self.contents
         return reason_of(conflict, before.marks or ShownMarks(), after.marks or ShownMarks())
+
+    def changes(self, conflict: Conflict) -> tuple[Change, ...]:
+        """Return the passages in which the pages differ, outside the main text if that decides."""
+        before, after = self.contents
+        old = before.whole or before.text
+        new = after.whole or after.text
+        if conflict is Conflict.REST and before.marks is not None and after.marks is not None:
+            old = before.marks.rest or ""
+            new = after.marks.rest or ""
+        return tuple(changes(old, new, longest=_LONGEST_CHANGE))
 
     def judge(self, key: Key) -> _JudgedPair:
         """Compare the pages in an index of this key that knows only the first one."""

@@ -5,8 +5,9 @@ First come the marks of the content:
 - flags (1 byte); how many names and how many pictures there are (4 bits each); how many players
   and how many data (4 bits each);
 - the digest of the text; the number of links (1 byte) and their sketch (8 bytes); the digest of the
-  numbers; the digest of the comments, the size of their sample (1 byte) and the sample: each if its
-  flag is set; one more flag says that comments are part of the text;
+  numbers; the digest of the comments, the size of their sample (1 byte) and the sample; the digest
+  of the rest of the page: each if its flag is set; one more flag says that comments are part of
+  the text;
 - the names, each after a byte for the parts it plays; the pictures; the players; the data, each
   after the hash of its name (2 bytes).
 
@@ -37,11 +38,12 @@ from crawldedup.marks.values import (
 
 _HAS_LEAD, _IS_LISTING, _HAS_TEXT, _HAS_LINKS, _HAS_NUMBERS, _HAS_COMMENTS = 1, 2, 4, 8, 16, 32
 _COMMENTS_ARE_TEXT: Final = 64
+_HAS_REST: Final = 128
 _HAS_PARAMETERS, _HAS_VIEWS, _HAS_CANONICAL, _IS_PROVED, _HAS_FORMER = 1, 2, 4, 8, 16
 LEAST_LINKS: Final = 3
 """The minimum number of links that tell pages apart, except for listings."""
 
-MOST_BYTES: Final = 200
+MOST_BYTES: Final = 210
 """The maximum number of bytes, which is more than the marks of any page have."""
 
 
@@ -70,6 +72,9 @@ def packed_content(marks: ContentMarks) -> bytes:
     if marks.comments is not None:
         flags |= _HAS_COMMENTS
         body += _packed_comments(marks.comments)
+    if marks.rest is not None:
+        flags |= _HAS_REST
+        body += marks.rest.to_bytes(3, "big")
     for name in marks.names:
         body.append(name.roles)
         body += name.hash.to_bytes(4, "big")
@@ -168,6 +173,10 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
     comments = None
     if flags & _HAS_COMMENTS:
         comments, at = _comments(data, at)
+    rest = None
+    if flags & _HAS_REST:
+        rest = _number(data, at, 3)
+        at += 3
     names_end = at + 5 * (names_and_pictures >> 4)
     pictures_end = names_end + 4 * (names_and_pictures & 15)
     players_end = pictures_end + 3 * (players_and_data >> 4)
@@ -192,6 +201,7 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
         numbers=numbers,
         comments=comments,
         comments_are_text=bool(flags & _COMMENTS_ARE_TEXT),
+        rest=rest,
     )
     return content, data_end
 

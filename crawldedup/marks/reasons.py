@@ -15,6 +15,7 @@ KINDS: Final = {
     Conflict.LISTING: "a list of other pages",
     Conflict.TEXT: "another text at an address of the same form",
     Conflict.LINKS: "other links at an address of the same form",
+    Conflict.REST: "another text outside the main text, at an address of the same form",
 }
 """The words for each kind of conflict."""
 
@@ -50,6 +51,7 @@ def brief(marks: ShownMarks) -> ShownMarks:
         numbers=None,
         comments=(),
         remarks=(),
+        rest=None,
     )
 
 

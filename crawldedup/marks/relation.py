@@ -41,6 +41,7 @@ class Conflict(IntEnum):
     LISTING = 6  #: Listings that lead to different pages, or a listing and another page.
     TEXT = 7  #: Another text at an address of the same form.
     LINKS = 8  #: Other links at an address of the same form.
+    REST = 9  #: Another text outside the same main text, at an address of the same form.
 
 
 # Links that only one of the pages has. Fewer are a sign of a box that changes.
@@ -98,7 +99,7 @@ def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
         return Conflict.TEXT
     if have_other_links(content, other):
         return Conflict.LINKS
-    return Conflict.NONE
+    return Conflict.REST if _differ(content.rest, other.rest) else Conflict.NONE
 
 
 def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ()) -> bool:

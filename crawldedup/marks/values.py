@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Self, TypeVar
 
 from crawldedup.key import Key
 from crawldedup.marks.address import Address, View
+from crawldedup.text import pluralize
 from crawldedup.urls import HeadLinks, claimed_url
 
 NAME_BITS: Final = 32
@@ -45,7 +46,17 @@ IS_SINGLE_WORD: Final = 128
 
 MOST_COMMENTS: Final = 8  # that are sampled
 
-MARK_KINDS: Final = ("name", "picture", "player", "data", "listing", "text", "links", "comments")
+MARK_KINDS: Final = (
+    "name",
+    "picture",
+    "player",
+    "data",
+    "listing",
+    "text",
+    "links",
+    "comments",
+    "rest",
+)
 """The kinds of marks that can be ignored: see `ShownMarks.without`."""
 
 _BEST_ROLES: Final = (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART)
@@ -78,6 +89,7 @@ class ShownMarks:
             page, they are part of the main text instead.
         remarks: The longer ones of these lines, which nobody writes twice.
         comments_are_text: Whether such lines are part of the main text.
+        rest: The text outside the main text, if there is much of it.
     """
 
     names: tuple[ShownName, ...] = ()
@@ -92,6 +104,7 @@ class ShownMarks:
     comments: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     comments_are_text: bool = False
+    rest: str | None = None
 
     @property
     def name(self) -> str:
@@ -128,6 +141,7 @@ class ShownMarks:
             is_listing=self.is_listing and "listing" not in kinds,
             comments=() if "comments" in kinds else self.comments,
             remarks=() if "comments" in kinds else self.remarks,
+            rest=None if "rest" in kinds else self.rest,
         )
 
     def lines(self) -> tuple[str, ...]:
@@ -142,6 +156,9 @@ class ShownMarks:
             shown.append(f"listing of {len(self.links)} links")
         if self.comments:
             shown.append(f"comments of {len(self.comments)} lines below the text")
+        if self.rest is not None:
+            lines = self.rest.count("\n") + 1
+            shown.append(f"{pluralize(lines, 'line')} outside the main text")
         return tuple(shown)
 
     def hashed(self, key: Key) -> "ContentMarks":
@@ -164,6 +181,7 @@ class ShownMarks:
             numbers=None if self.numbers is None else short_hash(self.numbers, key),
             comments=_comments_hashed(self.comments, self.remarks, key),
             comments_are_text=self.comments_are_text,
+            rest=None if self.rest is None else short_hash(self.rest, key),
         )
 
 
@@ -242,6 +260,7 @@ class ContentMarks:
     numbers: int | None = None
     comments: Comments | None = None
     comments_are_text: bool = False
+    rest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

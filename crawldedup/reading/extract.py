@@ -82,7 +82,8 @@ class PageText:
     everything that exact copies of a page have in common, and `core` what two visits have in common
     if the page doesn't change. Both are None if `main` has at least `min_words` words. `source` is
     the page. `unselected` is True if the area to compare isn't on it. `name_line` is the name of
-    the page if a short `main` begins with it.
+    the page if a short `main` begins with it. `is_guess` is True if the text was chosen by rules of
+    thumb, which may leave out a part of the content.
     """
 
     main: str
@@ -92,6 +93,7 @@ class PageText:
     core: str | None = None
     comments: PageComments = NO_COMMENTS
     name_line: str = ""
+    is_guess: bool = False
 
     @property
     def compared(self) -> str:
@@ -159,7 +161,8 @@ def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected
     elif extractor.is_heuristic and words < NAMED_WORDS:
         name_line = tidy(page.name)
         main = f"{name_line}\n{main}".strip()
-    return PageText(main, whole, page, unselected, core, comments, name_line)
+    is_guess = extractor.is_heuristic and whole is None
+    return PageText(main, whole, page, unselected, core, comments, name_line, is_guess)
 
 
 _AS_IT_IS: Final = Extractor(

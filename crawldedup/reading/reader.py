@@ -33,6 +33,7 @@ from crawldedup.reading.extract import TEXT_PROFILE, PageText, extract_page, get
 from crawldedup.reading.html import HtmlPage, check_size, tidy
 from crawldedup.reading.marks import marks_of_text, read_marks
 from crawldedup.reading.omissions import Omission, omissions_of
+from crawldedup.reading.rest import rest_of
 from crawldedup.reading.shells import Shell, shell_of
 from crawldedup.reading.shown_name import lacks_heading, shown_name
 from crawldedup.reading.volatile import (
@@ -357,6 +358,8 @@ class PageReader:
 def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> ShownMarks:
     """Return the marks of a page, given its compared text."""
     marks = read_marks(read.source, text, url, with_numbers=with_numbers)
+    if read.is_guess:
+        marks = replace(marks, rest=rest_of(read.source, read.compared))
     comments = read.comments
     if comments.are_content:
         return replace(marks, comments_are_text=True)

@@ -17,7 +17,7 @@ SAME_TEXT: Final = 0.99
 
 _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
 # The marks that a template may change with every load. Different texts or links mean content.
-_CHANGING: Final = ("picture", "data", "name", "player")
+_CHANGING: Final = ("picture", "data", "name", "player", "rest")
 _LEAST_PAGES: Final = 10
 # Share of a pattern's judged pages. Content with two addresses is found at one of them first.
 _LEAST_SHARE: Final = 0.25

@@ -85,7 +85,7 @@ def test_a_paused_crawl_takes_over_what_was_skipped() -> None:
         (Verdict(Kind.REVISIT, URL, URL, 0.4, changed=True), False, False),
         *(
             (Verdict(Kind.NEW, URL, rejected_by=by), False, True)
-            for by in ("text", "links", "crowd")
+            for by in ("text", "links", "rest", "crowd")
         ),
         *((Verdict(Kind.NEW, URL, rejected_by=by), False, False) for by in ("name", "picture")),
     ],

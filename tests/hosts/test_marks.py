@@ -32,10 +32,12 @@ def loads_of(kind: str, page: int) -> tuple[Fingerprint, Fingerprint]:
         return load(page, players=(first,)), load(page, players=(second,))
     if kind == "name":
         return load(first), load(second)
+    if kind == "rest":
+        return load(page, rest=first), load(page, rest=second)
     return load(page, data=(Datum(7, first),)), load(page, data=(Datum(7, second),))
 
 
-KINDS = ["picture", "player", "name", kind_of_datum(7)]
+KINDS = ["picture", "player", "name", "rest", kind_of_datum(7)]
 
 
 class TestEvidence:

@@ -64,6 +64,7 @@ CONTENTS = st.builds(
     numbers=st.none() | HASH,
     comments=st.none() | st.builds(Comments, HASH, few(HASH, MOST_COMMENTS)),
     comments_are_text=st.booleans(),
+    rest=st.none() | HASH,
 ).map(consistent)
 
 
@@ -131,6 +132,7 @@ def test_the_bytes_are_those_that_scripts_read() -> None:
         numbers=0x1D1E1F,
         comments=Comments(0x383A3B, (0x3C3D3E, 0x3F4041)),
         comments_are_text=True,
+        rest=0x424344,
     )
     address = AddressMarks(
         site=0x202122,
@@ -142,7 +144,7 @@ def test_the_bytes_are_those_that_scripts_read() -> None:
         canonical=0x353637,
     )
     assert packed(Marks(content, address)).hex(" ", -1) == (
-        "7d 12 11 12 13 14 15 15 16 17 18 19 1a 1b 1c 1d 1e 1f 38 3a 3b 02 3c 3d 3e 3f 40 41 29 00 01 02 03 00 04 05 06 00 07 "
+        "fd 12 11 12 13 14 15 15 16 17 18 19 1a 1b 1c 1d 1e 1f 38 3a 3b 02 3c 3d 3e 3f 40 41 42 43 44 29 00 01 02 03 00 04 05 06 00 07 "
         "08 09 0a 0b 0c 0d 0e 0f 10 11 07 20 21 22 23 24 25 26 27 28 29 2a 2b 2c 2d 2e 2f 30 31 "
         "32 33 34 35 36 37"
     )

@@ -57,6 +57,7 @@ SIBLINGS: dict[str, tuple[ShownMarks, ShownMarks]] = {
     "text": (PLAIN, replace(PLAIN, text="A tram.")),
     "links": (PLAIN, replace(PLAIN, links=OTHER_LINKS)),
     "comments": (with_comments("a"), with_comments("b")),
+    "rest": (replace(PLAIN, rest="A lamp."), replace(PLAIN, rest="A stove.")),
 }
 # The other pages of a discussion have another text.
 CONFLICTS = {kind: kind for kind in MARK_KINDS} | {"comments": "text"}
@@ -136,7 +137,7 @@ def test_marks_are_named_by_host(given: object, checked: object) -> None:
         ({"a.example": ["pictures"]}, "; did you mean 'picture'?"),
         (
             {"a.example": ["numbers"]},
-            "name, picture, player, data, listing, text, links and comments",
+            "name, picture, player, data, listing, text, links, comments and rest",
         ),
         ({"a.example": []}, "ignore_marks['a.example'] is []; it must be a list with one or more"),
         ({"https://a.example/": ["text"]}, "must be a host without scheme, port and path, or '*'"),

@@ -28,6 +28,7 @@ def shown(name: str, number: str) -> ShownMarks:
         (Conflict.DATA, "other data, declared sku 7 and 8"),
         (Conflict.TEXT, "another text at an address of the same form"),
         (Conflict.LINKS, "other links at an address of the same form"),
+        (Conflict.REST, "another text outside the main text, at an address of the same form"),
         (Conflict.LISTING, "a list of other pages"),
         (Conflict.NUMBERS, "other numbers"),
     ],

@@ -400,6 +400,26 @@ class TestAddressesOfOneForm:
         assert between(ContentMarks(text=1), ContentMarks(text=1), (HERE, other)) is Conflict.NONE
         assert between(ContentMarks(text=1), ContentMarks(), (HERE, other)) is Conflict.NONE
 
+    @pytest.mark.parametrize(
+        ("other", "canonical", "expected"),
+        [
+            (BESIDE, 11, Conflict.REST),
+            (BESIDE, 10, Conflict.NONE),
+            (ELSEWHERE, 12, Conflict.NONE),
+            (VIEW, 10, Conflict.NONE),
+        ],
+        ids=["one form", "one canonical page", "another form", "a view"],
+    )
+    def test_the_rest_of_a_page_counts_like_its_text(
+        self, other: AddressMarks, canonical: int, expected: Conflict
+    ) -> None:
+        addresses = HERE, replace(other, canonical=canonical)
+        page = ContentMarks(text=1, rest=1)
+        assert between(page, replace(page, rest=2), addresses) is expected
+        assert between(page, page, addresses) is Conflict.NONE
+        # A print view has no rest.
+        assert between(page, replace(page, rest=None), addresses) is Conflict.NONE
+
     def test_values_of_the_same_parameters_in_one_folder(self) -> None:
         first = replace(HERE, names=1, parameters=5)
         assert is_of_one_form(first, replace(first, parameters=6))

@@ -95,7 +95,7 @@ def test_a_pair_whose_marks_are_known_is_shown_first(report_of: ReportOf) -> Non
         ([*stories(10), *(page(f"{NEWS}/archive/{n}") for n in range(20, 51))], False),
         (stories(30, at=0.99), True),
         (stories(30, at=0.98), False),
-        *((stories(30, by=kind), True) for kind in ("data", "name", "player")),
+        *((stories(30, by=kind), True) for kind in ("data", "name", "player", "rest")),
         *((stories(30, by=kind), False) for kind in ("text", "links", "listing", "numbers")),
     ],
 )

@@ -109,6 +109,7 @@ def content_of(random: Random, links: list[int]) -> ContentMarks:
         numbers=random.choice((None, None, None, 5, 5, 5, 6)),
         comments=comments_of(random),
         comments_are_text=random.random() < 0.2,
+        rest=random.choice((None, None, 7, 8)),
     )
 
 

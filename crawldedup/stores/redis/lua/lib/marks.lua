@@ -7,7 +7,7 @@ local unpack_marks, shown_conflict, conflict, have_new_comments, are_certain_vie
 
 local band, bxor = bit.band, bit.bxor
 local NOTHING = '\0\0\0\0\0' -- the hash of what a page does not have
-local NONE, NUMBERS, NAME, PICTURE, PLAYER, DATUM, LISTING, TEXT, LINKS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+local NONE, NUMBERS, NAME, PICTURE, PLAYER, DATUM, LISTING, TEXT, LINKS, REST = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 local function short_at(bytes, first) return sub(bytes, first, first + 2) end
 local function name_at(bytes, first) return sub(bytes, first, first + 3) end
@@ -28,6 +28,7 @@ local function unpack_marks(bytes)
   if band(flags, 8) > 0 then page.links, at = at, at + 9 end
   if band(flags, 16) > 0 then page.numbers, at = at, at + 3 end
   if band(flags, 32) > 0 then page.comments, at = at, at + 4 + 3 * byte(bytes, at + 3) end
+  if band(flags, 128) > 0 then page.rest, at = at, at + 3 end
   page.names = at
   page.pictures = page.names + 5 * floor(names_and_pictures / 16)
   page.players = page.pictures + 4 * (names_and_pictures % 16)
@@ -323,7 +324,8 @@ local function conflict(page, other)
   if page.is_listing ~= other.is_listing and quotes_the_other(page, other) then return LISTING end
   if not has_one_form or (page.is_listing and other.is_listing) then return NONE end
   if differ(page, page.text, other, other.text) then return TEXT end
-  return not page.is_listing and not other.is_listing and have_other_links(page, other) and LINKS or NONE
+  if not page.is_listing and not other.is_listing and have_other_links(page, other) then return LINKS end
+  return differ(page, page.rest, other, other.rest) and REST or NONE
 end
 
 -- Return true if a page and one with these marks are certainly views of the same page, even if only half of their texts is

@@ -1,0 +1,68 @@
+"""Read the rest of a page: its text outside the main text, if there is much of it.
+
+Which part of a page is its main text is a guess. Even if the guess is wrong, and leaves out what
+tells a page apart from others, the rest does: see `crawldedup.marks.relation`.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from crawldedup.reading.ages import without_ages
+from crawldedup.reading.block_names import Label, is_called_consent, label_of
+from crawldedup.reading.blocks import LeftOut, TextLine, blocks_in
+from crawldedup.reading.html import HtmlPage, tidy
+from crawldedup.reading.mark_words import about_words_of, without_visits
+
+_LEAST_SHARE: Final = 0.2  # of the letters of the main text
+_LEAST: Final = 250  # letters
+_LINKED_SHARE: Final = 0.5
+_FEWEST_WORDS: Final = 3  # shorter lines are labels
+_SPOKEN: Final = frozenset([Label.COMMENTS, Label.REPLY])
+
+
+def rest_of(page: HtmlPage, main: str) -> str | None:
+    """Return the text of a page outside its main text, or None if there is little.
+
+    Comments have a mark of their own. Links, labels and dialogs about cookies don't count, nor do
+    the numbers of visits and dates, nor the order of the lines.
+
+    Args:
+        page: The page.
+        main: Its main text.
+    """
+    least = max(_LEAST, _LEAST_SHARE * len(main))
+    if _most_letters(page) - len(main) < least:
+        return None
+    known = set(main.split("\n"))
+    lines = {tidy(text) for text, linked, _ in _lines(page) if linked <= _LINKED_SHARE * len(text)}
+    said = [line for line in lines - known if about_words_of(line) >= _FEWEST_WORDS]
+    if sum(map(len, said)) < least:
+        return None
+    return without_ages("\n".join(sorted([without_visits(line) for line in said])))
+
+
+def _most_letters(page: HtmlPage) -> int:
+    """Return an upper bound of the letters in the text of a page, which is fast to compute."""
+    blocks = page.blocks
+    walked = sum([len(text) for text, _, _ in blocks.lines])
+    return walked + sum([each.letters for each in blocks.left_out if not each.is_read])
+
+
+def _lines(page: HtmlPage) -> Iterator[TextLine]:
+    """Yield the lines of a page except comments and what asks for consent."""
+    blocks = page.blocks
+    is_spoken: list[bool] = []
+    for name, parent in zip(blocks.names, blocks.parents, strict=True):
+        is_spoken.append(name in _SPOKEN or (parent >= 0 and is_spoken[parent]))
+    for line in blocks.lines:
+        if not is_spoken[line[2]]:
+            yield line
+    nodes = [each.node for each in blocks.left_out if _may_tell_apart(each)]
+    for part in blocks_in(page.tree, nodes):
+        yield from part.lines
+
+
+def _may_tell_apart(left_out: LeftOut) -> bool:
+    if left_out.is_read or is_called_consent(left_out.node):
+        return False
+    return (left_out.name or label_of(left_out.node)) != Label.COMMENTS
