@@ -41,6 +41,8 @@ _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description
 _LABELS: Final = ("alt", "data-alt")
 _TITLES: Final = ("title", "aria-label")
 _DRAWN: Final = tags("desc text textpath title tspan")
+_HTML_IN_DRAWING: Final = "foreignobject"
+_PROGRAMS: Final = tags("script style")
 _TIMES: Final = tags("relative-time time time-ago")  # their titles may say how long ago it was
 
 # Fields whose values aren't shown, or don't belong to the page.
@@ -173,6 +175,8 @@ class _Elements:
         self._content = page.content
         self._without_trackers = without_trackers
         self._known: dict[int, bool] = {}
+        # Elements of HTML that are seen so far inside of drawings, as in diagrams.
+        self._in_drawings: set[int] = set()
 
     def parts(self) -> Iterator[_Part]:
         """Yield what each element says, in the order of the document."""
@@ -193,8 +197,18 @@ class _Elements:
                 yield from _of_meta(element.attributes)
             elif tag not in _SILENT and (attributes := element.attributes):
                 yield from self._of_element(element, tag, attributes)
-            if tag.lower() in _DRAWN and (outer := element.parent) and outer.tag != "head":
+            if self._is_drawn(element, tag):
                 yield _words(own_text(element))
+
+    def _is_drawn(self, element: LexborNode, tag: str) -> bool:
+        """Return whether the text of an element is part of a drawing."""
+        outer = element.parent
+        if outer is None or tag in _PROGRAMS:
+            return False
+        if tag.lower() == _HTML_IN_DRAWING or outer.mem_id in self._in_drawings:
+            self._in_drawings.add(element.mem_id)
+            return True
+        return tag.lower() in _DRAWN and outer.tag != "head"
 
     def _of_element(self, element: LexborNode, tag: str, attributes: Attributes) -> Iterator[_Part]:
         is_media = tag in _MEDIA

@@ -63,6 +63,7 @@ LABELS = {
     "what an abbreviation means": '<abbr title="{} of nations">LON</abbr>',
     "hint": '<div class="tip" title="{}">i</div>',
     "text in a drawing": "<svg><g><text x=1><tspan>{}</tspan></text></g></svg>",
+    "HTML in a drawing": "<svg><foreignObject><div><p>The <b>{}</b></p></div></foreignObject></svg>",
     "title of a drawing": "<svg role=img><title>Boat {}</title><path d=M1></path></svg>",
 }
 LINKS = {
