@@ -15,7 +15,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.passwords import shown_url
 
 TIMEOUT_SECONDS: Final = 2.0
-"""The time limit in seconds for connecting, and for a reply. Later pages pass unchecked."""
+"""The time limit for connecting and for each reply. If it passes, pages go through unchecked."""
 _LONGEST_TIMEOUT_SECONDS: Final = 1_000_000
 _SENTINEL_PORT: Final = 26379
 _REDIS_PORT: Final = 6379
@@ -27,7 +27,7 @@ _NO_OPTION: Final = re.compile(
 
 
 class _UrlForm(NamedTuple):
-    """The form of a URL between the login and the options."""
+    """What the URLs of a scheme may have between the login and the options."""
 
     example: str
     pattern: str
@@ -35,7 +35,7 @@ class _UrlForm(NamedTuple):
 
 _HOST: Final = r"[^,/?#@\s]+"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
-# The client would use the database 0 if it can't read a number.
+# redis-py falls back to database 0 if it can't read the number.
 _DATABASE: Final = r"(?:/(?P<database>[0-9]{0,9}))?"
 _ONE_SERVER: Final = _UrlForm("host:port/db", rf"(?:{_HOST})?{_DATABASE}")
 _FORMS: Final = {
@@ -51,7 +51,7 @@ _FORMS: Final = {
 
 
 class Target(NamedTuple):
-    """The servers that a URL names, and how to connect to them."""
+    """The servers that a store URL names, and how to connect to them."""
 
     options: dict[str, Any]  # of a connection, as redis-py names them
     hosts: list[tuple[str, int]]  # empty for a single server, which `options` names
@@ -68,7 +68,7 @@ class Target(NamedTuple):
 
 
 class _UrlParts(NamedTuple):
-    """The parts of a URL; those that it lacks are empty."""
+    """The parts of a store URL. Parts that it lacks are empty."""
 
     scheme: str
     login: str = ""
@@ -104,13 +104,13 @@ def read_url(url: str) -> Target:
 
 
 def _unknown_option(error: Exception) -> str:
-    """Return the name of an option that the client doesn't have, by its error, or ""."""
+    """Return the name of the option that redis-py complains about not knowing, or ""."""
     found = _NO_OPTION.search(str(error))
     return found[1] if found else ""
 
 
 def _in_words(error: Exception) -> str:
-    """Return what is wrong with an option, without the internal terms of the client."""
+    """Say what is wrong with an option, without the internal terms of redis-py."""
     if name := _unknown_option(error):
         return f"there is no option {name!r}"
     if isinstance(error, TypeError):
@@ -121,9 +121,9 @@ def _in_words(error: Exception) -> str:
 
 
 def _target(parts: _UrlParts) -> Target:
-    """Return the target of a URL.
+    """Work out the servers and connection options that a store URL names.
 
-    Raises ValueError, TypeError or an error of the client if a host or an option is not valid.
+    Raises ValueError, TypeError or an error of redis-py if a host or an option is not valid.
     """
     options = _options(parts)
     sentinel_options = _take_sentinel_options(options) if parts.service else {}
@@ -213,7 +213,7 @@ def _pool(options: dict[str, Any]) -> redis.ConnectionPool:
 
 
 def connect(target: Target) -> redis.Redis:
-    """Return a client of one server, which connects when it is used.
+    """Return a client of one server. It connects when it is first used.
 
     If the target has sentinels, each new connection asks them for the master.
     """
@@ -228,14 +228,14 @@ def connect(target: Target) -> redis.Redis:
 
 
 def connect_cluster(target: Target) -> RedisCluster:
-    """Return a connected client of a cluster. Raises the client's own errors."""
+    """Connect to a cluster, and return the client. Raises redis-py's own errors."""
     nodes = [ClusterNode(host, port) for host, port in target.hosts]  # type: ignore[no-untyped-call]
     # While one master is down, the others work.
     return _Cluster(startup_nodes=nodes, require_full_coverage=False, **_limited(target.options))
 
 
 def _limited(options: dict[str, Any], servers: int = 1) -> dict[str, Any]:
-    """Return the options of a connection with our time limits and the settings that we rely on.
+    """Add our time limits to the options of a connection, and the settings that we rely on.
 
     `servers` is the number of servers that share the time. Time limits in the URL take precedence.
     """
@@ -258,7 +258,7 @@ def _limited(options: dict[str, Any], servers: int = 1) -> dict[str, Any]:
 
 
 class _Sentinels(Sentinel):
-    """Sentinels whose errors show no password, unlike those of some versions of the client."""
+    """A client of sentinels whose errors don't show passwords, as some redis-py versions do."""
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
         try:
