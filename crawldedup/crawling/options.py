@@ -45,7 +45,7 @@ def check_sites(name: str, value: Any) -> frozenset[str]:
 
 
 OWN_TEXT: Final = "own"
-"""The value of `text` that leaves out lines that a site repeats."""
+"""The value of the option `text` that leaves out lines which a site repeats on its pages."""
 
 
 _SMALLEST_BUDGET: Final = 10

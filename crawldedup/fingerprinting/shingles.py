@@ -1,4 +1,4 @@
-"""Hashes of word pairs and word 3-shingles, and the exact Jaccard similarity of two texts.
+"""Shingles (short sequences of words) and the exact Jaccard similarity of two texts.
 
 A set of shingles doesn't show where and how often they occur. But that is nearly all the content of
 a grid of 0 and 1, a table of wins and losses, or the chords of a song: three different words make
@@ -41,7 +41,7 @@ def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
 
 
 def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
-    """Return the distinct longer shingles of a text, which show where its shingles occur again.
+    """Return the distinct longer shingles of a text in which every short shingle occurs elsewhere.
 
     Args:
         shingles: All shingles of the text, in order.
@@ -92,21 +92,21 @@ def set_of_shingles(words: Hashes) -> Hashes:
 
 
 def _occur_again(hashes: Hashes) -> NDArray[np.bool_]:
-    """Return True for each value that occurs elsewhere as well."""
+    """Return, for each value, whether it also occurs elsewhere in the array."""
     _, values, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     several: NDArray[np.bool_] = counts > 1
     return several[values]
 
 
 def _is_first(hashes: Hashes) -> NDArray[np.bool_]:
-    """Return True where a value occurs for the first time."""
+    """Return, for each value, whether this is its first occurrence."""
     is_first = np.zeros(len(hashes), np.bool_)
     is_first[np.unique(hashes, return_index=True)[1]] = True
     return is_first
 
 
 def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:
-    """Return True for each value at which a run of equal ones starts."""
+    """Return, for each value of a sorted array, whether a run of equal values starts there."""
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return first

@@ -1,4 +1,4 @@
-"""Run a scan: read pages into a folder, find their duplicates, and show or write the result."""
+"""Run the command `crawldedup scan`: read pages, find their duplicates, and show the result."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ _SHOWN_MEMBERS: Final = 10
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Scan the given sources with the options of `dedup`, which stays empty.
+    """Find the duplicates in the given sources, with the options of `dedup`, which stays empty.
 
     Raises ConfigurationError and OSError.
     """
@@ -95,7 +95,7 @@ def _check(given: Namespace) -> None:
 
 @contextmanager
 def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator[ScanFolder]:
-    """Yield the folder to work in.
+    """Open the folder in which the scan saves its progress.
 
     This is the folder of --work, which is kept, or one next to --output, which is kept if there is
     an error, or a temporary one.
@@ -132,7 +132,8 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
 
 
 def version_of_files(names: Iterable[str]) -> str:
-    """Return values that show whether files, or the pages in folders, have changed."""
+    """Return a text that changes when one of these files, or a page in one of these folders, does.
+    """
     paths = map(Path, names)
     below = (pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths)
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
@@ -142,7 +143,7 @@ def version_of_files(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The pages that were read until a step, and what was found about them."""
+    """The pages that a scan has read so far, and their duplicates."""
 
     goal: Goal
     step: Step
@@ -180,7 +181,7 @@ class Results:
 
     @property
     def is_failure(self) -> bool:
-        """Whether nothing could be read. In that case, the output of an earlier scan stays."""
+        """Whether no page could be read. If so, the output of an earlier scan stays as it is."""
         return not self.step.pages and self.step.place[-1] > 0
 
     def url(self, page: int) -> str:
@@ -190,7 +191,7 @@ class Results:
         return bool(self.duplicates.original[page] == page)
 
     def row(self, page: int) -> dict[str, Any]:
-        """Return the result for a page, by column name."""
+        """Return the result for a page as a row: its values by column name."""
         url = self.url(page)
         original = int(self.duplicates.original[page])
         if self.is_kept(page):
@@ -206,7 +207,7 @@ class Results:
         }
 
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the kept page and the duplicates of at most `most` clusters, the largest first."""
+        """Yield the largest clusters, at most `most`: the kept page and its duplicates."""
         duplicates = np.flatnonzero(~self.duplicates.kept)
         by_original = duplicates[self.duplicates.original[duplicates].argsort(kind="stable")]
         kept = self.duplicates.original[by_original]
@@ -218,7 +219,7 @@ class Results:
             yield {"original": self.url(int(originals[place])), "duplicates": rows}
 
     def summary(self) -> dict[str, Any]:
-        """Return the counts."""
+        """Return how many pages were read, kept and skipped."""
         pages = self.step.pages
         skipped = self.step.skipped
         kept = int(self.duplicates.kept.sum())
@@ -236,7 +237,7 @@ class Results:
         }
 
     def write(self, path: Path, progress: Progress, *, force: bool) -> None:
-        """Write the result for each page, or a report as for a crawl of these pages.
+        """Write a row for each page, or a report as for a crawl of these pages.
 
         Raises ConfigurationError and OSError.
         """

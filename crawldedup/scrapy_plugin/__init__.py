@@ -1,4 +1,5 @@
-"""The Scrapy side: `Addon`, `DedupMiddleware`, `DedupItemPipeline`, and the `signals` they send."""
+"""The Scrapy plugin: `Addon`, `DedupMiddleware`, `DedupItemPipeline`, and the `signals` it sends.
+"""
 
 from typing import TYPE_CHECKING
 
