@@ -1,4 +1,4 @@
-"""The answers for users: `Verdict` for a checked page, and `Match` for a page that was found."""
+"""What users get as answers: a `Verdict` on a checked page, and a `Match` for a page found."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -197,7 +197,7 @@ class Match:
 
 
 def mark_of_sibling(verdict: Verdict) -> str | None:
-    """Return the kind of mark that kept a page apart from one that reads alike, or None.
+    """Return the kind of mark that made a new page a sibling of one that reads alike, or None.
 
     This is `rejected_by`, unless that's `similarity` or `crowd`.
     """
@@ -214,7 +214,7 @@ _HARDLY_APART: Final = frozenset({"text", "links"})
 
 
 def is_hardly_apart(verdict: Verdict) -> bool:
-    """Return whether only its text or links kept a page apart from one that reads alike.
+    """Return whether a page was kept although it reads like another, just for its text or links.
 
     The addresses of the two have the same form. Such pages may be content, so they are kept. But
     walls, traps and calendars also look like this, so code that detects these counts them as
@@ -253,7 +253,7 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
 
 
 def _describe_similarity(verdict: Verdict) -> str:
-    """Return how similar a page is, as in " (0.556, a proved view)"."""
+    """Say in parentheses how similar a page is, as in " (0.556, a proved view)"."""
     figures = [] if verdict.similarity is None else [f"{verdict.similarity:.3f}"]
     if verdict.by_view:
         figures.append("a proved view")
@@ -261,14 +261,14 @@ def _describe_similarity(verdict: Verdict) -> str:
 
 
 def _describe_changes(changes: tuple[str, ...]) -> str:
-    """Return what has changed on a page, as in "other data and other text"."""
+    """Say what has changed on a page, as in "other data and other text"."""
     if not changes:
         return _CHANGES["text"]
     return " and ".join([_CHANGES.get(change) or kind_in_words(change) for change in changes])
 
 
 def _describe_sibling(verdict: Verdict, unnamed: str) -> str:
-    """Return which page a new page is a sibling of, and by which mark."""
+    """Say which page a new page is a sibling of, and by which mark."""
     mark = mark_of_sibling(verdict)
     if mark is None:
         return ""
@@ -276,7 +276,7 @@ def _describe_sibling(verdict: Verdict, unnamed: str) -> str:
 
 
 def _describe_coverage(coverage: Coverage) -> str:
-    """Return how much of a page is new, and which page has most of the rest."""
+    """Say how much of a page is new, and which page has most of the rest."""
     url, words = coverage.sources[0]
     source = printable(url or "an unknown page")
     if len(coverage.sources) > 1:

@@ -150,9 +150,7 @@ class AsyncDeduplicator:
         self._questions.gathering_seconds = seconds
 
     def wait_for_returning(self, seconds: float) -> None:
-        """Set how long a batch waits for clients that just got an answer and will send another
-        page.
-        """
+        """Set how long a batch waits for more pages of clients that just got an answer."""
         self._questions.returning_seconds = seconds
 
     def __repr__(self) -> str:
@@ -488,9 +486,7 @@ class AsyncDeduplicator:
             self._heartbeats.begin()
 
     async def _renew(self) -> None:
-        """Read pages again whose remembered text has numbers that turned out to change by
-        themselves.
-        """
+        """Read pages again that were remembered with numbers now known to change by themselves."""
         outdated = self._early.outdated(self.hosts)
         await asyncio.gather(*[self._renew_page(page) for page in outdated])
         self._early.clear()

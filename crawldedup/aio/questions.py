@@ -121,8 +121,7 @@ class Questions:
                 await self._is_gathered.wait()
 
     def _has_enough(self) -> bool:
-        """Return whether there is nothing to wait for: the batch is full, or no page is being read.
-        """
+        """Return whether waiting is pointless: the batch is full, or no page is being read."""
         if len(self._waiting) >= BATCH:
             return True
         return not self._pages_in_reading and len(self._waiting) >= self._expected_pages

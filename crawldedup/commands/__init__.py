@@ -1,1 +1,2 @@
-"""What commands do, and the files that they read and write."""
+"""The code behind the commands of `crawldedup`, and the formats of files that they read and write.
+"""

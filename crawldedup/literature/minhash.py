@@ -50,8 +50,9 @@ def shingles(text: str, size: int = 10) -> set[str]:
 
 
 def jaccard_of_sets(first: Set[object], second: Set[object]) -> float:
-    """Return the Jaccard similarity of two sets: the size of their intersection over that of their
-    union. It's 0 if both are empty.
+    """Return the Jaccard similarity of two sets: the size of their intersection over their union's.
+
+    It's 0 if both are empty.
     """
     common = len(first & second)
     return common / (len(first) + len(second) - common) if common else 0.0

@@ -56,10 +56,10 @@ def compute(
 def bit_sums(
     hashes: Sequence[int], weights: Sequence[float] | None = None, bits: int = 64
 ) -> NDArray[np.float64]:
-    """Return the weight of hashes with each bit minus that of hashes without it, shape (bits,).
+    """For each bit, return the weight of the hashes that have it minus that of the others.
 
-    The highest bit comes first.
-    Raises ConfigurationError for `bits` other than 32 and 64.
+    The shape is (bits,), and the highest bit comes first. Raises ConfigurationError for `bits`
+    other than 32 and 64.
     """
     if bits not in (32, 64):
         raise ConfigurationError(f"bits is {bits!r}; it must be 32 or 64")
@@ -175,7 +175,7 @@ class Table:
         return next(iter(self.find_all(number)), None)
 
     def find_all(self, number: int) -> list[int]:
-        """Return all such hashes."""
+        """Return all hashes with equal leading blocks and at most `distance` other bits."""
         own = self.permute(number)
         return list(
             map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance))

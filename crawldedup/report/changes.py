@@ -288,8 +288,7 @@ def _journals_of(name: str, source: str) -> list[Journal]:
 def _lines_of(
     totals: dict[str, int], examples: Sequence[dict[str, Any]], path: Path | None
 ) -> Iterator[RenderableType]:
-    """Yield the lines to print: the totals and, unless they go to a file, some pages of each kind.
-    """
+    """Yield the lines to print: totals and, without an output file, some pages of each kind."""
     for state in STATES:
         yield Text(f"{state:<10} {totals[state]:>9,}")
         if path is not None:

@@ -332,8 +332,7 @@ def _parts_of(rule: Rule) -> set[str]:
 
 
 def _ended(database: Database) -> list[Row]:
-    """Return the URL patterns that the budget has ended, with what was fetched and skipped there.
-    """
+    """Return the URL patterns that the budget ended, and what was fetched and skipped there."""
     # Few crawls have a budget, and the patterns of all their pages take seconds to make.
     return database.rows("ended") if database.row("count_ended")["patterns"] else []
 

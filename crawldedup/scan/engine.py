@@ -142,9 +142,7 @@ class Columns:
 
     @classmethod
     def of(cls, pages: Sequence[PageRow], threshold: float) -> Self:
-        """Put the values of pages into columns, for a scan that accepts estimates of at least
-        `threshold`.
-        """
+        """Put the values of pages into columns, for a scan that accepts this `threshold`."""
         empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
         marks = [page.marks for page in pages]
         sizes = np.array(list(map(len, marks)), np.uint32)
@@ -242,8 +240,7 @@ def are_comparable(
 
 
 def likeness_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.uint8]:
-    """Return how much the pages of each pair have in common besides their texts, for `nearest_of`.
-    """
+    """Return how much the pages of each pair share besides their texts, for `nearest_of`."""
     likeness = np.zeros(len(later), np.uint8)
     for keys in (pages.identity, pages.address):
         values = keys[later]
@@ -302,9 +299,7 @@ def _differing(
 
 
 def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[np.float64]:
-    """Return the exact Jaccard similarity of the shingles of each pair of pages, given by their
-    rows.
-    """
+    """Return the exact Jaccard similarity of the shingles of each pair, given by rows."""
     similarities = np.ones(len(later))
     for place, pages in enumerate(zip(later.tolist(), earlier.tolist(), strict=True)):
         one, other = map(shingles.__getitem__, pages)

@@ -65,9 +65,7 @@ _Decided = Iterator[DecidedItem]
 
 
 def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Write the items of files, leaving out copies.
-
-    These are copies of earlier items, and of pages that the index `against` knows.
+    """Write the items of files without copies of earlier items or of the index `against`.
 
     Raises ConfigurationError for a file that doesn't match its name, StoreError, and OSError if
     something can't be written. Then no file is written.
@@ -191,10 +189,7 @@ class _Feed:
         return self.form.endswith(forms.ARCHIVE)
 
     def compare(self, options: Options, index: Deduplicator | None, workers: int) -> None:
-        """Read the pages in worker processes, and find the copies.
-
-        A page may be a copy of an earlier page, or of a page in the index.
-        """
+        """Read the pages in worker processes, and find copies of earlier pages or of the index."""
         self.version = version_of_files(self.names)
         chunks = chunked(map(self._checked, self.output.counted(self._items())))
         with TemporaryDirectory(prefix="crawldedup-filter-") as name:
@@ -432,10 +427,7 @@ def _copied(piece: Any, pa: Any) -> Any:
 def _write_archive(
     decided: _Decided, out: BinaryIO, form: str, revisits: Revisits | None
 ) -> dict[str, int]:
-    """Write the kept records of web archives unchanged, and revisits in place of copies.
-
-    Return the numbers of both.
-    """
+    """Write the kept records unchanged, and revisits for copies. Return how many there are."""
     written = revisited = 0
     for path, rows in groupby(decided, lambda row: row.item.raw.path):
         with path.open("rb") as file:

@@ -183,8 +183,7 @@ def pairs_of_exact_keys(keys: Keys, numbers: Keys) -> Iterator[Keys]:
 
 
 def crowded(packed: Keys, bits: int) -> Keys:
-    """Return the numbers of pages that share their key with too many pages to pair all, ascending.
-    """
+    """Return the numbers of pages whose key too many pages share to pair all, ascending."""
     counts = _run_lengths(packed, bits)
     return distinct(numbers_in(packed[np.repeat(counts > NEIGHBORS + 1, counts)]))
 
@@ -247,8 +246,7 @@ class WaitingPairs:
             file.write(part.tobytes())
 
     def blocks(self) -> Iterator[tuple[float, Keys]]:
-        """Yield the distinct pairs of each block, with the share of the work that was done before
-        it.
+        """Yield the distinct pairs of each block, and the share of blocks that are done.
 
         Can only be used once.
         """

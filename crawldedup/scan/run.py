@@ -132,8 +132,7 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
 
 
 def version_of_files(names: Iterable[str]) -> str:
-    """Return a text that changes when one of these files, or a page in one of these folders, does.
-    """
+    """Return a text that changes if one of the files, or a page in a folder, changes."""
     paths = map(Path, names)
     below = (pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths)
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]

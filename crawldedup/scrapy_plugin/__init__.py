@@ -1,5 +1,4 @@
-"""The Scrapy plugin: `Addon`, `DedupMiddleware`, `DedupItemPipeline`, and the `signals` it sends.
-"""
+"""The Scrapy plugin: `Addon`, `DedupMiddleware`, `DedupItemPipeline`, and their `signals`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The command `crawldedup serve`: its settings, and the start and end of the service."""
+"""The command `crawldedup serve`: its settings, and how the service starts and ends."""
 
 import json
 import logging
@@ -120,7 +120,10 @@ SERVE: Final = Command(
 
 
 def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
-    """Serve an index until a signal ends it. Raises ConfigurationError, StoreError and the like."""
+    """Run the service on an index until a signal ends it.
+
+    Raises ConfigurationError, StoreError and the like.
+    """
     _check_packages()
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
     _check(settings)
@@ -141,7 +144,7 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
 
 
 def _check_packages() -> None:
-    """Raise MissingDependencyError if a package of the service is missing."""
+    """Raise MissingDependencyError if a package that the service needs is missing."""
     try:
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
@@ -159,7 +162,7 @@ def _allow_many_connections() -> None:
 
 
 def _open_when_ready(dedup: "Deduplicator", settings: ServiceSettings) -> None:
-    """Open the index, and wait for a store whose server has yet to start.
+    """Open the index. If its server hasn't started yet, wait for it.
 
     Raises StoreUnavailableError if the store is a file.
     """
@@ -252,14 +255,14 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> None:
-    """Send every log of this process to standard error."""
+    """Send everything that this process logs to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a name or an address always stands for this machine."""
+    """Return whether a host name or address always stands for this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -267,7 +270,10 @@ def is_this_machine(host: str) -> bool:
 
 
 def _check(settings: ServiceSettings) -> None:
-    """Raise ConfigurationError for inconsistent settings, or an address that can't be used."""
+    """Check that the settings are consistent and that the address can be used.
+
+    Raises ConfigurationError.
+    """
     from crawldedup.stores.registry import is_persistent
 
     host = settings.host

@@ -150,8 +150,7 @@ class WorkerPool:
             settle(self._backlog.popleft().answer, WorkerError("The worker processes have ended."))
 
     def _fill(self) -> None:
-        """Hand waiting requests to the least busy worker, or start another worker if all are busy.
-        """
+        """Hand waiting requests to the least busy worker, or start one if all are busy."""
         while self._backlog:
             worker = min(self._workers, key=lambda each: len(each.tasks), default=None)
             if (worker is None or worker.tasks) and len(self._workers) < self._most:
@@ -307,8 +306,7 @@ class _Worker:
 
 
 def command_of(handler: str) -> list[str]:
-    """Return the command that starts a worker for a handler, with the import paths of this process.
-    """
+    """Return the command that starts a worker, with the import paths of this process."""
     # -P keeps the working directory out of sys.path until ours is set.
     call = f"from crawldedup.workers.program import main\nmain({handler!r})"
     return [sys.executable or "", "-P", "-c", f"import sys\nsys.path[:] = {sys.path!r}\n{call}"]

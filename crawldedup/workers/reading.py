@@ -58,8 +58,7 @@ _answers: Final = msgspec.msgpack.Decoder(TimedRead, dec_hook=to_weights)
 
 
 def needs_worker(page: Page) -> bool:
-    """Return whether to leave reading a page to a worker, because HTML and long texts may take
-    long.
+    """Return whether a worker should read a page, because HTML and long texts may take long.
 
     Values that aren't pages don't need a worker, because reading rejects them.
     """
