@@ -315,7 +315,7 @@ def values_at(by_host: Mapping[str, Sequence[str]], hostname: str) -> set[str]:
 def kept_apart(
     parameters: Parameters | None, url: str, apart: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """Return a user's reasons for keeping a page apart, as texts. Pages with other reasons differ.
+    """Return the user's reasons for keeping a page apart, to be compared with those of others.
 
     Args:
         parameters: The names of parameters that keep pages with other values apart, if there are

@@ -1,2 +1,1 @@
-"""The code behind the commands of `crawldedup`, and the formats of files that they read and write.
-"""
+"""The code behind the commands of `crawldedup`, and the formats of files they read and write."""

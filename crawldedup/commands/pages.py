@@ -1,5 +1,4 @@
-"""The commands that ask an index about pages: check, find, explain, compare, forget, clear, info.
-"""
+"""The commands that ask an index: check, find, explain, compare, forget, clear and info."""
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence

@@ -14,7 +14,7 @@ _LONGEST_TITLE: Final = 1000  # characters, which are searched for every heading
 
 
 def headline(blocks: Blocks, title: str) -> int:
-    """Return the block of the headline, or -1 if there is none.
+    """Find the headline of a page, and return its block, or -1 if there is none.
 
     It is the longest heading that the title repeats, or else the only <h1>.
     """
@@ -46,5 +46,5 @@ def _words(text: str) -> str:
 
 
 def is_title(blocks: Blocks, block: int) -> bool:
-    """Return whether a block is a heading, or is directly inside of one."""
+    """Return whether a block is a heading, or the only thing around it is one."""
     return blocks.kinds[block] in _TITLES or blocks.kinds[max(blocks.parents[block], 0)] in _TITLES

@@ -170,7 +170,7 @@ class Database(AbstractContextManager["Database"]):
             self._connection.execute(copy, {"path": path, **values})
 
     def explain_by(self, rules: Sequence[Rule], pages: Sequence[Page]) -> None:
-        """Mark the copies that rules would have avoided, given the pages of the crawl.
+        """Mark the copies that these rules explain, given the pages of the crawl.
 
         Raises ReportError.
         """

@@ -100,7 +100,7 @@ class Order:
         self._learned.clear()
 
     def _decide_page(self, page: int, earlier: Sequence[int], costs: Sequence[int]) -> set[int]:
-        """Decide about a page, given what it costs to turn it into earlier ones.
+        """Decide about a page, given how much it differs from earlier ones (its costs).
 
         If it resembles a page that was dropped, it may also be a copy of the original of that page,
         with which it hasn't been compared yet.
