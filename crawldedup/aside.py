@@ -219,7 +219,10 @@ class _Part:
         self._start = start
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines. The last one of a broken part is left out, even if it is complete.
+        """Yield the lines of the part. The last line of a broken part is left out.
+
+        It may be complete, but the process that wrote it was killed, so the crawl hasn't dropped
+        its item.
 
         The process that wrote it was killed, so the crawl hasn't dropped its item.
         """

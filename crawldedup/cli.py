@@ -290,7 +290,10 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, and return its exit status as `run_command` does."""
+    """Run the command that the arguments name, and return its exit status.
+
+    See `run_command` for the statuses.
+    """
     # The program that started this one may have closed the standard streams.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -1,4 +1,4 @@
-"""Use a service that `crawldedup serve` runs: `Client`, and `AsyncClient` for asyncio."""
+"""Clients for a service that `crawldedup serve` runs: `Client`, and `AsyncClient` for asyncio."""
 
 from __future__ import annotations
 

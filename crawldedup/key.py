@@ -54,7 +54,7 @@ class Key:
 
     @property
     def suffix(self) -> str:
-        """The end of the profile of an index that has this key."""
+        """What the key adds to the end of an index's profile, so indexes with other keys differ."""
         return f"/key.{self.id:016x}" if self.secret else "/key.0"
 
     def number(self, value: bytes, purpose: str) -> int:

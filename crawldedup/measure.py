@@ -69,7 +69,7 @@ BENCH: Final = Command(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page of a corpus.
+    """A page to try the methods on.
 
     `text` is its main text. `marks` tell it apart from pages that read alike, and are None for a
     text without a title. `links` are the canonical links in its head.
@@ -83,7 +83,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pages in the order of a crawl.
+    """The pages to try the methods on, in the order of a crawl.
 
     `unreadable` and `repeated` (with the URL of an earlier one) count the pages left out.
     """

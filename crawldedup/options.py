@@ -128,7 +128,7 @@ class OptionValues(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of an index, checked.
+    """The values of all options of an index, checked when they are set.
 
     Nothing is opened or built yet: `Deduplicator.from_options` does that.
 

@@ -46,7 +46,7 @@ class RecentBytes(Generic[V]):
         return len(self._values)
 
     def get(self, name: str) -> V | None:
-        """Return the value of a name, or None."""
+        """Return the value with this name, or None if it isn't among the most recent."""
         entry = self._values.get(name)
         return entry[0] if entry is not None else None
 

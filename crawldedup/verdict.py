@@ -66,7 +66,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer for one page.
+    """The answer for a checked page: what kind of page it is, and why.
 
     The earlier page of a `revisit` is the page itself, with the text that was delivered last. The
     similarity is None for a revisit whose texts are too short.
@@ -147,7 +147,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class MainText:
-    """The main text and the name of a page."""
+    """The main text of a page, and its name, for the user."""
 
     text: str  #: The main text, including lines whose numbers change with every load.
     name: str | None = None  #: The name of the page, as it is written.

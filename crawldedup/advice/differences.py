@@ -69,7 +69,7 @@ def _of_queries(one: Address, other: Address) -> Iterator[Change]:
 
 
 def _has_short_value(parameter: str) -> bool:
-    """Return whether the value of a parameter is short enough for a rule. A session ID isn't."""
+    """Return whether a parameter's value may be part of a rule: it is short, and no session ID."""
     is_short = "=" in parameter and len(parameter) <= _LONGEST_VALUE
     return is_short and not is_token(parameter.partition("=")[2])
 

@@ -188,7 +188,7 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """The name of the rule in logs and reports."""
+        """The rule in a few words, by which logs and reports name it."""
         return f"{self.site}: {self.what}"
 
     def folder_of(self, address: Address) -> str:

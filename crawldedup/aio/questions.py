@@ -121,7 +121,7 @@ class Questions:
                 await self._is_gathered.wait()
 
     def _has_enough(self) -> bool:
-        """Return whether waiting is pointless: the batch is full, or no page is being read."""
+        """Return whether the batch is full, or no other page is expected soon."""
         if len(self._waiting) >= BATCH:
             return True
         return not self._pages_in_reading and len(self._waiting) >= self._expected_pages

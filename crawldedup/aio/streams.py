@@ -1,4 +1,4 @@
-"""Turn iterables into asynchronous iterables."""
+"""Let code that loops with `async for` take ordinary iterables as well."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import TypeVar

@@ -134,7 +134,7 @@ class FeedRow(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to read and nothing to report."""
+        """Whether the row is an empty line, with nothing to read and nothing to report."""
         return self.value is None and self.raw is None
 
 

@@ -1,4 +1,4 @@
-"""Read the headers of records and of responses, as leniently as browsers do."""
+"""Read the headers of HTTP responses and of records in archives, as leniently as browsers do."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -77,7 +77,7 @@ def refuse(error: Exception) -> NoReturn:
 
 
 def ignore_note(note: str) -> None:
-    """Ignore a note."""
+    """Do nothing about a note. Used where nobody reads notes."""
 
 
 @contextmanager

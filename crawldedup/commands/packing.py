@@ -194,7 +194,7 @@ class Member(io.RawIOBase):
     """
 
     def __init__(self, file: BinaryIO, begun: bytes, new_unpacker: Callable[[], Unpacker]) -> None:
-        """Begin a member.
+        """Prepare to read a member.
 
         Args:
             file: The file, at the position after `begun`.

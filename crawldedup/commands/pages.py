@@ -171,7 +171,7 @@ def _matches_in_scopes(
 
 
 def explain_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Show the verdicts that pages would get now, and why."""
+    """Explain the verdicts that the pages on the command line would get now."""
     explain(dedup, _given_pages(given, output), output, detail=given.detail)
 
 
@@ -446,7 +446,7 @@ def _shown_figure(value: object) -> str:
 
 
 def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Remove pages by their URLs."""
+    """Remove the pages with the URLs on the command line."""
     forget(dedup, [(url, None, None) for url in given.urls], output)
 
 

@@ -138,7 +138,7 @@ class Budget(Generic[Request]):
             self._barren.pop(name, None)
 
     def note_met(self, url: str) -> None:
-        """Note that the crawl has seen a page."""
+        """Note that the crawl has seen a page, so it no longer counts as new."""
         self._meet(url)
 
     def _meet(self, url: str) -> bool:
@@ -149,11 +149,11 @@ class Budget(Generic[Request]):
         return is_first
 
     def take_over(self, name: str, request: Request) -> None:
-        """Add a request that was skipped before the crawl was paused."""
+        """Add a request that an earlier run of the crawl skipped, before it was paused."""
         self._skip(self._ended.setdefault(name, EndedPlace()), request)
 
     def _ended_one(self, names: Sequence[str]) -> EndedPlace[Request] | None:
-        """Return the first of these places that has ended, or None."""
+        """Return the first of these places that has ended, or None if requests may be made."""
         for name in names:
             place = self._ended.get(name)
             if place is not None:

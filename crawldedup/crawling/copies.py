@@ -38,7 +38,7 @@ class Copies:
         self._own_sites.discard("")
 
     def rank(self, url: str) -> int | None:
-        """Return the rank of a URL (lower is better), or None if pages have no ranks.
+        """Return how good a copy is by its URL (lower is better), or None if pages have no ranks.
 
         `with_claim` makes it worse by one if the page names another one as its original.
         """

@@ -11,7 +11,7 @@ from crawldedup.verdict import Kind, Verdict
 
 
 class Fate(StrEnum):
-    """What happens to a checked page or item."""
+    """What a crawl does with a page or item once it was checked."""
 
     DELIVERED = "delivered"
     MARKED = "marked"

@@ -40,7 +40,7 @@ class _Folder:
     lines: dict[int, _Line] = field(default_factory=dict)
 
     def add(self, lines: set[int], name: int) -> None:
-        """Count the lines of a page with this name."""
+        """Count the lines of a page. Its name shows whether pages are different."""
         self.pages += 1
         for hashed in lines:
             line = self.lines.get(hashed)

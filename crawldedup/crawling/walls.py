@@ -53,7 +53,7 @@ class Suspicion(NamedTuple):
 
 
 class JudgedPage(NamedTuple):
-    """A page that was judged recently, reduced to what recognizing walls takes."""
+    """A page that was judged recently, with the values by which walls are recognized."""
 
     key: int  #: What the pages of one wall have in common.
     url: int  #: The hash of the URL that was requested.

@@ -129,7 +129,7 @@ class DemoSite:
         self.pages = all_pages()
 
     def reply(self, target: str) -> Reply:
-        """Answer a request target, for `serving`."""
+        """Answer a request for a path and query, as `serving` expects."""
         if target == "/manifest.json":
             shown = ("path", "kind", "cluster", "judged")
             entries = [
@@ -144,7 +144,7 @@ class DemoSite:
         )
 
     def manifest(self) -> dict[str, SitePage]:
-        """Return the pages with their clusters, except for the endless calendar."""
+        """Return the pages that have copies or could have some, without the endless calendar."""
         return {path: page for path, page in self.pages.items() if page.cluster}
 
     def entry(self, url: str) -> SitePage | None:

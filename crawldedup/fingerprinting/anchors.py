@@ -76,7 +76,7 @@ def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
 
 
 def _anchors_of(text: str, key: Key) -> tuple[NDArray[np.intp], list[int]]:
-    """Return the anchors of a text, and before them, the words at which they start."""
+    """Find the anchors of a text, and return the word that each starts at, and the anchors."""
     hashes = word_hashes(text, key)[:MOST_WORDS]
     width = 1
     for factor in (FIRST_FACTOR, PAIR_FACTOR, TRIPLE_FACTOR):  # of 2 words in a row, of 4, of 8

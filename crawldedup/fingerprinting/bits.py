@@ -112,7 +112,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The input for a fingerprint."""
+    """What a fingerprint is made from: the texts, marks and links of a page."""
 
     text: str
     """The main text."""
@@ -217,7 +217,7 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
 
 
 def check_fingerprint(read: Fingerprint) -> Fingerprint:
-    """Check a fingerprint that may come from anywhere, and return it.
+    """Check a fingerprint from outside, which may be invalid, and return it.
 
     Raises ValueError if it's invalid.
     """

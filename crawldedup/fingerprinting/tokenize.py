@@ -76,7 +76,10 @@ def class_table() -> NDArray[np.uint8]:
 
 
 def mix(values: Hashes) -> Hashes:
-    """Scramble 64-bit values one to one (xor-shift-multiply); return a new array."""
+    """Scramble the bits of 64-bit values. Different values stay different.
+
+    This is xor-shift-multiply. A new array is returned.
+    """
     mixed: Hashes = values ^ (values >> _SHIFT)
     mixed *= _FACTOR
     mixed ^= mixed >> _SHIFT
@@ -174,7 +177,7 @@ def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
 
 
 def hashes_of_texts(texts: Sequence[str], key: Key = NO_KEY) -> tuple[Hashes, NDArray[np.intp]]:
-    """Return the `word_hashes` of several texts, one after the other.
+    """Hash the words of several texts at once, with all hashes in one array.
 
     The second result has the start of each text, and the end of the last one.
     """
@@ -272,7 +275,7 @@ def _values_of(codes: NDArray[np.unsignedinteger], secret: np.uint64) -> Hashes:
 
 
 def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) -> Hashes:
-    """Hash the slices values[starts[i]:starts[i + 1]].
+    """Hash the words of a text: the slices values[starts[i]:starts[i + 1]].
 
     Separators have the value 0, so they don't count.
     """

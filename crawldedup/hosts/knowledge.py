@@ -147,7 +147,10 @@ class HostKnowledge:
             return known_lines(notes.lines, folder) if notes else NOTHING
 
     def quiet_at(self, url: str) -> frozenset[str]:
-        """Return the kinds of marks to ignore in a page's folder, because they change."""
+        """Return the kinds of marks that change by themselves in a page's folder.
+
+        They are ignored there.
+        """
         if self._volatile is False:
             return frozenset()
         with self._lock:
@@ -376,7 +379,7 @@ def _values_key(address: Address, folder: Folder, view: View) -> tuple[str, str,
 
 
 def _paths_of(folder: Folder) -> list[str]:
-    """Return the folders whose changing marks a page may show: its own, and the inner one.
+    """Return the folders whose changing marks a page may show: its own, and the one inside it.
 
     A page in `world/` may also be in `latest/world/`, with the pictures that rotate there.
     """

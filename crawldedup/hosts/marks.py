@@ -94,7 +94,7 @@ class Changes(msgspec.Struct, array_like=True):
         return len(self.witnesses) >= _WITNESSES and self.conflicts > _MOST_SHARE * self.loads
 
     def add(self, witness: str, *, is_conflict: bool) -> None:
-        """Add the evidence from two loads of a page."""
+        """Count a comparison of two loads of a page, and whether the mark differed."""
         self.loads += 1
         if is_conflict:
             self.conflicts += 1

@@ -8,7 +8,7 @@ class Note(Protocol):
 
     @property
     def evidence(self) -> int:
-        """The number of loads, or pairs of pages, that it's based on."""
+        """How many loads, or pairs of pages, the note is based on."""
 
 
 K = TypeVar("K")

@@ -66,7 +66,7 @@ class ChangingTexts:
 
 
 def _owner_of(url: str) -> tuple[str, str]:
-    """Return the site of a page, and the user who owns the page there."""
+    """Return whose page this is: its site, and on a shared site, the user."""
     return site_of(url), folder_of(url).owner
 
 

@@ -58,7 +58,7 @@ class Pairs(msgspec.Struct, array_like=True):
         return len(self.names) >= _WITNESSES and not is_contrary
 
     def add(self, name: str, *, are_copies: bool, is_renamed: bool = False) -> None:
-        """Add a pair of pages."""
+        """Count a pair of pages whose addresses only differ in the view."""
         if are_copies:
             self.copies += 1
             if len(self.names) < _WITNESSES:

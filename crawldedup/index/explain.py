@@ -63,7 +63,7 @@ class Explanation:
     omissions: tuple[Omission, ...] = ()
 
     def matches(self) -> list[Match]:
-        """Return the pages that are accepted, most similar first."""
+        """Return the remembered pages that are similar enough to be accepted, nearest first."""
         accepted = [candidate.match for candidate in self.candidates if candidate.accepted]
         return sorted(accepted, key=lambda match: -match.similarity)
 
@@ -374,13 +374,13 @@ class _Pair:
         return _marks_in_words(self.contents[place].marks, ignored)
 
     def omissions(self) -> tuple[tuple[Omission, ...], tuple[Omission, ...]]:
-        """Return what is left out of the text of each page."""
+        """Return what is left out of the compared text of each page, and why."""
         pairs = zip(self._pages, self.contents, strict=True)
         first, second = [self._reader.omissions(page, content) for page, content in pairs]
         return first, second
 
     def reason(self, conflict: Conflict) -> str | None:
-        """Return what keeps the pages apart, in words; None if nothing does."""
+        """Say in words what keeps the pages apart. Return None if nothing does."""
         if self._parameters[0] != self._parameters[1]:
             return named_difference(*self._parameters)
         if conflict is Conflict.NONE:
@@ -389,7 +389,7 @@ class _Pair:
         return reason_of(conflict, before.marks or ShownMarks(), after.marks or ShownMarks())
 
     def judge(self, key: Key) -> _JudgedPair:
-        """Compare the pages in an index of this key that knows only the first one."""
+        """Compare the pages in an index with this key that has only seen the first page."""
         first_page, second_page = self._pages
         first, second = self._reader.fingerprints(self.contents, key)
         known = Subject(replace(first_page, scope_key=None), first)

@@ -66,7 +66,7 @@ class Job:
 
     @property
     def subject(self) -> Subject:
-        """The page as the subject of a query."""
+        """The page and its fingerprint, in the form in which queries are made."""
         return Subject(self.page, self.fingerprint, self.resembles_original)
 
 
@@ -297,7 +297,7 @@ class Judge:
             job.query = query
 
     def _ask_store(self, jobs: Sequence[Job]) -> Answers:
-        """Return the store's answer to each query."""
+        """Send the queries to the store, and return its answers in the same order."""
         index = self._index
         queries = [job.query for job in jobs]
         if jobs[0].page.remember:

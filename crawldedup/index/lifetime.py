@@ -198,7 +198,7 @@ class Index:
             self._exchange_scopes()
 
     def heartbeat(self) -> None:
-        """Tell the store that this crawler is still running, and share what crawlers learned."""
+        """Tell the store that this crawler is still running, and share what it has learned."""
         self.require_not_closed()
         if self.is_open:
             self.store.heartbeat()

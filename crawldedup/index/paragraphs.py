@@ -146,7 +146,7 @@ class _Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Holders:
-    """The earlier pages that have the anchors of a page."""
+    """The earlier pages that a page's paragraphs may come from, because they share anchors."""
 
     held: Held
     urls: Mapping[int, str]

@@ -352,7 +352,7 @@ def _revisit_rule(page: Page, fingerprint: Fingerprint) -> WeightedThreshold | N
 
 
 def _keys_of(fingerprints: Sequence[Fingerprint]) -> list[tuple[int, ...]]:
-    """Return the keys of each page, in the order of the tables."""
+    """Return the search keys of each page, one per table."""
     bits = np.array([fingerprint.search for fingerprint in fingerprints], np.uint64)
     columns = np.column_stack([table.keys(bits) for table in TABLES])
     return [tuple(row) for row in columns.tolist()]
@@ -408,7 +408,7 @@ def _searches_for_near_duplicates(pages: Sequence[FiledPage], recall: float) -> 
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
-    """Return the share of pages with exactly this similarity that are found and accepted.
+    """Return which share of the pages with exactly this similarity would be recognized.
 
     Args:
         similarity: The least similarity at which pages are accepted.

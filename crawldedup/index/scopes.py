@@ -158,7 +158,7 @@ def _fits_in_note(key: str) -> bool:
 
 
 def _read(text: str) -> _Noted | None:
-    """Return the content of a note, or None if it is missing or damaged."""
+    """Parse a note, or return None if it is missing or damaged."""
     try:
         return msgspec.json.decode(text, type=_Noted)
     except (msgspec.MsgspecError, RecursionError):

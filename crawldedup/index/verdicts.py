@@ -243,7 +243,7 @@ def _preview_of_duplicate(query: Query, record: Record, candidates: int, text_of
 
 
 def _with_text(record: Record, query: Query, text_of: TextOf) -> Record:
-    """Look up the earlier text, if there is one to compare it with."""
+    """Look up the text of the earlier page, if the query has a text to compare it with."""
     if not query.record.packed_text:
         return record
     return replace(record, packed_text=text_of(PageName(record.url_key, query.shard_key)))

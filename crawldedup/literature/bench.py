@@ -128,7 +128,7 @@ class KeptPages:
     holders: dict[int, list[int]] = field(default_factory=dict)
 
     def best(self, page: int, *, of_siblings: bool = False) -> tuple[float, int | None]:
-        """Return the highest similarity with a kept page, and that page.
+        """Return the highest similarity that a page has with a kept page, and that page.
 
         They are 0 and None if no page reaches `LOWEST`. Siblings don't count or, if `of_siblings`
         is True, only siblings count.
@@ -143,7 +143,7 @@ class KeptPages:
         return 0.0, None
 
     def add(self, page: int) -> None:
-        """Keep a page."""
+        """Add a page that is kept."""
         self.holders.setdefault(self.truth.groups[page], []).append(page)
 
 

@@ -1,4 +1,4 @@
-"""Shingle sets, MinHash signatures and LSH banding.
+"""MinHash: estimate the Jaccard similarity of texts from short signatures, and find similar ones.
 
 The sources are Broder (1997), and Leskovec, Rajaraman & Ullman, chapter 3.
 
@@ -132,7 +132,7 @@ def bands_for(
 
 
 class BandedIndex:
-    """An index of signatures, with a table of buckets for each band.
+    """An index of signatures that finds those with a band in common, by a table for each band.
 
     Raises ConfigurationError for more bands than a signature has numbers.
     """

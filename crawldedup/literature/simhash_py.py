@@ -139,14 +139,14 @@ class Table:
         self._keys = array("Q")
 
     def permute(self, hashes: _Keys) -> _Keys:
-        """Return the keys of hashes, given as a number or an array."""
+        """Return the keys of hashes in this table. They are given as a number or an array."""
         keys: Any = hashes & 0
         for mask, left in self._moves:
             keys |= (hashes & mask) << left if left >= 0 else (hashes & mask) >> -left
         return cast("_Keys", keys)
 
     def unpermute(self, keys: _Keys) -> _Keys:
-        """Return the hashes with these keys."""
+        """Return the hashes that have these keys in this table."""
         hashes: Any = keys & 0
         for mask, left in self._moves:
             hashes |= keys >> left & mask if left >= 0 else keys << -left & mask
@@ -236,11 +236,11 @@ class Corpus:
             table.remove(number)
 
     def find_first(self, number: int) -> int | None:
-        """Return a kept hash within `distance` bits, or None."""
+        """Return a stored hash that differs in at most `distance` bits, or None."""
         return next((near for table in self.tables for near in table.find_all(number)), None)
 
     def find_all(self, number: int) -> list[int]:
-        """Return all kept hashes within `distance` bits, sorted."""
+        """Return all stored hashes that differ in at most `distance` bits, sorted."""
         return sorted({near for table in self.tables for near in table.find_all(number)})
 
 

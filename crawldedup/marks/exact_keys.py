@@ -17,7 +17,7 @@ MOST_PER_KEY: Final = 16
 
 
 class ExactKeys(NamedTuple):
-    """The exact keys of a page, 40 bits each, or None for those that a page doesn't have."""
+    """The exact keys of a page, 40 bits each. Those that a page doesn't have are None."""
 
     #: The text: its digest, and search bits, without which too many texts would share a key.
     text: int

@@ -55,7 +55,7 @@ def parse(html: str) -> LexborHTMLParser:
 
 
 def own_text(node: LexborNode) -> str:
-    """Return the text of an element, without that of the elements inside.
+    """Return the text directly in an element, without that of the elements inside.
 
     In SVG and MathML, scripts, styles and links can be nested, so their complete texts might take a
     thousand times the memory of the page.

@@ -78,7 +78,7 @@ def names_no_page(label: str | None) -> bool:
 
 
 def text_of(body: bytes, label: str | None, errors: str = "strict") -> str:
-    """Decode a plain text, without a byte order mark.
+    """Decode a plain text from bytes, and remove the byte order mark.
 
     Args:
         body: The bytes.

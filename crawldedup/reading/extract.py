@@ -112,7 +112,7 @@ def extract_page(
     min_words: int,
     area: Area | None = None,
 ) -> PageText:
-    """Decode a page and extract the text to compare.
+    """Decode a page, and extract the text by which it is compared.
 
     `encoding` is the one that the server declared, if any. A page with at least `min_words` words
     is fingerprinted. If `area` selects a part of the page, no extractor is used for that part.

@@ -46,5 +46,5 @@ def _words(text: str) -> str:
 
 
 def is_title(blocks: Blocks, block: int) -> bool:
-    """Return whether a block is a heading, or the only thing around it is one."""
+    """Return whether a block is a heading, or is directly inside of one."""
     return blocks.kinds[block] in _TITLES or blocks.kinds[max(blocks.parents[block], 0)] in _TITLES

@@ -61,7 +61,7 @@ _PICTURE: Final = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class LastResorts:
-    """The last resorts of a page.
+    """The content of a page that browsers only show if something else fails.
 
     Attributes:
         pages: Documents of last resorts. Each contains those nested inside of the one before it.
@@ -146,7 +146,10 @@ def _have_letters(markups: Iterable[_Markup], letters: int) -> bool:
 
 
 def lines_of_last_resorts(page: HtmlPage) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a page's last resorts, each with the tag of its element before it."""
+    """Yield the lines of last resorts, which browsers hardly ever show.
+
+    Each comes after the tag of its element.
+    """
     budget = _Budget()
     found = _found(page)
     markups = chain(_markups(found), _hidden_templates(found))
@@ -182,7 +185,7 @@ def _hidden_templates(found: _Found) -> Iterator[_Markup]:
 
 
 class _Budget:
-    """Limits how much is read of the last resorts of a page."""
+    """Limits how much of a page's last resorts is read: how many of them, tags and letters."""
 
     def __init__(self) -> None:
         self.is_spent = False

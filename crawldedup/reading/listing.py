@@ -46,7 +46,7 @@ _SHARE_BEFORE: Final = 0.2
 
 
 class Listing(NamedTuple):
-    """Where a listing leads, and whether it consists of teasers instead of mere links."""
+    """Where the links of a listing lead, and whether it consists of teasers or of mere links."""
 
     targets: tuple[str, ...]
     has_teasers: bool

@@ -1,5 +1,4 @@
-"""Recognize HTML, and rewrite XHTML and ruby annotations so that HTML parsers read them correctly.
-"""
+"""Recognize HTML, and rewrite XHTML and ruby annotations so HTML parsers read them correctly."""
 
 import html
 import re
@@ -124,7 +123,7 @@ def _by_numbers(entity: str) -> str:
 
 
 class _Writer:
-    """Writes the output of an XML parser as HTML.
+    """Writes a page of XHTML as HTML, while an XML parser reads it.
 
     Namespaces aren't resolved, because a name of one letter may stand for one of a million letters.
     """

@@ -70,7 +70,9 @@ _SPECIAL: Final = _MAY_END_NO_TEXT | _OF_TABLES | _RAW | _BACK_TO_HTML | {*_FORE
 
 
 def check_copied_text(html: str, tags: int, size: int) -> None:
-    """Raise PageError("too_deep") if text between misplaced tags may take hundreds of megabytes.
+    """Reject a page whose misplaced tags may make the parser copy hundreds of megabytes.
+
+    Raises PageError("too_deep").
 
     Takes linear time. Pages of fewer than 80,000 letters take less than 150 MB.
 

@@ -1,4 +1,4 @@
-"""Look at the elements of a page that may be a shell: what could a script still fill?
+"""Find the elements that show whether a page is a shell, which a script has yet to fill.
 
 These are its mount points, and the elements around the content, such as a header.
 """

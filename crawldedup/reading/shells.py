@@ -216,7 +216,7 @@ def _has_mount(elements: Elements, parts: Sequence[int], *, is_bare: bool) -> bo
 
 
 def _is_bare(page: HtmlPage, blocks: Blocks) -> bool:
-    """Return whether a body shows nothing.
+    """Return whether the body of a page shows nothing at all.
 
     Then it may be a shell without an empty element, because some programs make that themselves.
     """
@@ -387,7 +387,7 @@ def _names_address(page: HtmlPage, url: str, address: Address) -> bool:
 
 
 def _place_of(address: Address) -> str:
-    """Return an address without its views."""
+    """Return an address without its views, as a text to compare."""
     return f"{address.path}?{'&'.join(address.parameters)}"
 
 

@@ -1,4 +1,6 @@
-"""Find the name of a page as people see it. Marks only have it in lower case, without punctuation.
+"""Find the name of a page as people see it.
+
+Marks only have it in lower case and without punctuation.
 """
 
 from collections.abc import Iterator

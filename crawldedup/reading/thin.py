@@ -104,7 +104,7 @@ def visible_text(page: HtmlPage) -> str:
 
 
 def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTexts:
-    """Return the texts by which a page with little text is compared.
+    """Read the texts by which a page with little text is compared.
 
     Args:
         page: The page.
@@ -284,7 +284,7 @@ def _links(tag: str, attributes: Attributes) -> Iterator[_Part]:
 
 
 def _values(tag: str, attributes: Attributes) -> Iterator[_Part]:
-    """Yield the values that a field shows."""
+    """Yield the values that a form field shows."""
     value = attributes.get("value") or ""
     if tag == "param":
         yield _address(value)

@@ -190,7 +190,7 @@ def _check_apart(journals: Sequence[Journal], database: "Database") -> None:
 
 
 class _Compared(NamedTuple):
-    """Two crawls, notes on why their comparison may be incomplete, and the counts of changes."""
+    """The comparison of two crawls: counts of changes, and notes on what may be incomplete."""
 
     earlier: list[Journal]
     later: list[Journal]
@@ -266,7 +266,7 @@ def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
 
 
 def _folder_of(name: str | None) -> str:
-    """Return the folder in which to look for earlier crawls, from the argument LATER."""
+    """Return the folder in which the earlier crawl is looked for, given the argument LATER."""
     path = Path(name or DEFAULT_SOURCE)
     if path.is_dir():
         return str(path)
@@ -301,7 +301,7 @@ def _lines_of(
 
 
 def _detail_of(row: dict[str, Any]) -> str:
-    """Return what else is known about a page, to print after its URL."""
+    """Return what is shown after the URL of a page, such as what has changed."""
     if row["moved_to"]:
         return f" -> {printable(row['moved_to'])}"
     details = [row["what"], row["difference"][:_LONGEST_DIFFERENCE], row["reason"]]

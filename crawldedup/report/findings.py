@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
 
 def findings_of(report: Mapping[str, Any]) -> list[Finding]:
-    """Return everything in a report that needs attention."""
+    """Return everything in a report that a user should look at, most urgent first."""
     found = [
         *_trouble(report),
         *_refusals(report),

@@ -388,7 +388,7 @@ def _timeline(database: Database, seconds: float) -> Row:
 
 
 def _similarity(database: Database, settings: Row) -> Row:
-    """Count near duplicates by estimated similarity.
+    """Count the near duplicates in each range of estimated similarity.
 
     `limit` is the lowest estimate that this crawl accepted.
     """

@@ -156,7 +156,7 @@ class _Line:
 
 
 def check_path(name: str, path: Path) -> None:
-    """Check the path of an output file before the work starts.
+    """Check that a report can be written to a path, before the work starts.
 
     Raises ConfigurationError if its suffix is unknown, and MissingDependencyError if a package for
     that format is not installed.
@@ -337,7 +337,7 @@ def index_health(index: Mapping[str, Any]) -> str:
 
 
 def passages(difference: str) -> list[tuple[str, str]]:
-    """Split a difference into pieces.
+    """Split the difference of two texts into pieces to show in color.
 
     Each piece comes with "del" if only the earlier page has it, "ins" if only this one has it, and
     "" if both have it.

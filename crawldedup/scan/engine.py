@@ -221,7 +221,7 @@ def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
 
 
 def are_equal(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.bool_]:
-    """Return which pairs of pages have equal texts."""
+    """Return which pairs of pages have the same text."""
     return np.equal(pages.digest[later], pages.digest[earlier])
 
 

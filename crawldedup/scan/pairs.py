@@ -96,7 +96,7 @@ def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:
 
 
 def numbers_in(packed: Keys) -> Keys:
-    """Return the numbers of the pages of packed keys."""
+    """Return the numbers of pages from packed keys."""
     return packed & np.uint64(MOST_PAGES - 1)
 
 
@@ -119,7 +119,10 @@ def near_pairs(
 
 
 def pair(first: Keys, second: Keys) -> Keys:
-    """Pack each pair of page numbers into one integer. The integers sort by the later page."""
+    """Pack two page numbers into one integer, for each pair.
+
+    The integers sort by the later page.
+    """
     return np.maximum(first, second) * np.uint64(MOST_PAGES) | np.minimum(first, second)
 
 
@@ -219,7 +222,7 @@ def _with_first(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
 
 
 def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:
-    """Return the length of each run of sorted keys that share their leading bits."""
+    """Return how many sorted keys share their leading bits, for each run of such keys."""
     firsts = np.flatnonzero(is_first_of_run(packed >> np.uint64(64 - bits)))
     return np.diff(firsts, append=len(packed))
 

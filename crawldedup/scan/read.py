@@ -399,7 +399,7 @@ def read_into(
 
 
 async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], Skipped]:
-    """Read pages in a worker.
+    """Let a worker read pages.
 
     A page that kills its process is skipped as "crashed", and a slow one as "too_slow".
     """

@@ -160,7 +160,7 @@ class Results:
         keep: str,
         exact: bool = True,
     ) -> Self:
-        """Find the duplicates among the pages of a folder.
+        """Find the duplicates among the pages that a scan has read into a folder.
 
         Keep the "first" or the "best" page of each cluster.
         """
@@ -218,7 +218,7 @@ class Results:
             yield {"original": self.url(int(originals[place])), "duplicates": rows}
 
     def summary(self) -> dict[str, Any]:
-        """Return how many pages were read, kept and skipped."""
+        """Return how many pages were read, skipped and kept, and how many duplicates there are."""
         pages = self.step.pages
         skipped = self.step.skipped
         kept = int(self.duplicates.kept.sum())

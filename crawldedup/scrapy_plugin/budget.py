@@ -1,4 +1,4 @@
-"""``CRAWLDEDUP_BUDGET``: stop following URL patterns that bring nothing new.
+"""Stop following URL patterns that bring nothing new (``CRAWLDEDUP_BUDGET``).
 
 `crawling.budget` makes the decisions, and describes what keeps content from getting lost.
 """

@@ -27,7 +27,7 @@ def _action(name: str) -> str:
 
 
 class Command(ScrapyCommand):
-    """A command with several actions, all on the index that the project's settings name."""
+    """The command `scrapy dedup`: several actions on the index that the project's settings name."""
 
     requires_project = False
     # Standard output is reserved for answers.

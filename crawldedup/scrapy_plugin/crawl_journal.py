@@ -1,4 +1,4 @@
-"""Write the journal of a crawl, which its report is made from.
+"""Write the journal of a crawl, the file from which its report is made.
 
 It has a line for each response and each wall, one for the start of the crawl, and one for its end.
 """

@@ -235,7 +235,7 @@ class DedupItemPipeline:
         return cls(crawler, options, dedup)
 
     async def open_spider(self) -> None:
-        """Open the index.
+        """Open the index of items when the crawl starts.
 
         Texts are read in this process, so no worker is started for them.
         """
@@ -248,7 +248,7 @@ class DedupItemPipeline:
         self._stats.begin(known)
 
     async def close_spider(self) -> None:
-        """Close everything once the queued items are done, and log the summary."""
+        """Close the index once the queued items are done, and log the summary."""
         await self._dedup.close()
         self._stats.end()
         if self._aside is not None:

@@ -62,7 +62,7 @@ def options_for(request: Request, options: CrawlOptions) -> CrawlOptions:
 
 
 def changed(options: CrawlOptions, **values: object) -> CrawlOptions:
-    """Return a copy of the options with other values.
+    """Return a copy of the options in which some values are replaced.
 
     The values are not checked, because checking all options again takes ten times as long.
     """

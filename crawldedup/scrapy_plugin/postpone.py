@@ -65,7 +65,7 @@ class PostponeMiddleware:
         return middleware
 
     def page_judged(self, verdict: Verdict, **_: object) -> None:
-        """Note whether a page of a pattern was a copy, or hardly differed from another page."""
+        """Note for the pattern of a page's URL whether the page was a copy, or nearly one."""
         pattern = pattern_of(verdict.url)
         recent = self._recent.get(pattern, deque(maxlen=_PAGES))
         recent.append(verdict.is_duplicate or is_hardly_apart(verdict))

@@ -31,13 +31,13 @@ def write_to_journal(crawler: Crawler, record: dict[str, Any]) -> None:
 
 
 def read_requests(path: Path, spider: Spider | None) -> Iterator[Request]:
-    """Yield the requests that an earlier run of a job skipped."""
+    """Yield the requests in a file that an earlier run of the job skipped."""
     for plain in pickle.loads(path.read_bytes()) if path.exists() else ():
         yield request_from_dict(pickle.loads(plain), spider=spider)
 
 
 def write_requests(path: Path, requests: Iterable[Request], spider: Spider | None) -> None:
-    """Save skipped requests for the next run of a job."""
+    """Save skipped requests in a file for the next run of the job."""
     plain = []
     for request in requests:
         # Its callback or meta can't be serialized, and Scrapy couldn't save it either.

@@ -45,7 +45,7 @@ class WallWatch:
 
     @property
     def are_all_that_is_left(self) -> bool:
-        """Whether every site that the crawl has seen is closed because of a wall."""
+        """Whether there is nothing left to crawl but sites that were closed because of a wall."""
         closed = self._guard.closed
         return bool(closed) and closed >= self._walls.sites.keys()
 

@@ -97,7 +97,7 @@ class NormalTables(NamedTuple):
 
 @cache
 def normal_tables() -> NormalTables:
-    """Return the tables, which are computed once per process."""
+    """Return the tables of the normal distribution, which are computed once per process."""
     x = np.arange(_MAX_X * _STEPS + 1) / _STEPS
     tail = np.array([0.5 * math.erfc(value / math.sqrt(2)) for value in x.tolist()])
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
@@ -111,7 +111,7 @@ def normal_tables() -> NormalTables:
 
 
 def mean_of_largest(count: int) -> float:
-    """Return the mean of the largest of `count` standard normal numbers."""
+    """Return how large the largest of `count` standard normal numbers is on average."""
     tables = normal_tables()
     below = np.exp(tables.log_stay)
     above = np.exp(tables.log_stay + tables.log_odds)
@@ -192,7 +192,7 @@ def estimate_deviation(similarity: float, bits: int) -> float:
 
 @lru_cache(maxsize=1024)
 def accept_threshold(similarity: float, bits: int, recall: float) -> float:
-    """Return the estimated similarity from which on pages have to be accepted.
+    """Return the lowest estimated similarity at which a page is accepted.
 
     A pair of pages whose true similarity is exactly `similarity` reaches it with probability
     `recall`.
@@ -311,13 +311,13 @@ class WeightedThreshold:
         )
 
     def cost(self, signature: bytes, other: bytes) -> int:
-        """Return the sum of the costs of the bits in which two signatures differ."""
+        """Return how much two signatures differ: the sum of the costs of the bits that do."""
         differing = _differing_bits(signature, other)
         return int(np.frombuffer(self.costs, np.uint8)[differing].sum())
 
 
 def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
-    """Make the rule "the most likely similarity to a page is at least `threshold`".
+    """Make the rule that accepts pages whose most likely similarity is at least `threshold`.
 
     Args:
         weights: The verify weights of the page, shape (bits,).
@@ -427,10 +427,9 @@ def _key_moments() -> _KeyMoments:
 
 
 def identity_rule(bits: int) -> WeightedThreshold:
-    """Make the rule that only accepts an equal signature.
+    """Make the rule for pages without weights, which only accepts an equal signature.
 
-    It is the rule of pages without weights. The similarity of their views is unknown, so all
-    certain views are accepted.
+    The similarity of their views is unknown, so all certain views are accepted.
     """
     alone = Crowd(reach=0, farthest=0.0, limits=(0,), thresholds=(0.0,), of_views=MAX_COST * bits)
     return WeightedThreshold(bytes([MAX_COST]) * bits, 0, crowd=alone)
@@ -438,7 +437,7 @@ def identity_rule(bits: int) -> WeightedThreshold:
 
 @cache
 def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
-    """Return the crowd rule that accepts pages with `similarity` or more.
+    """Make the crowd rule for accepting pages with `similarity` or more.
 
     Its limit for a page alone is `SCALED_LIMIT`.
 

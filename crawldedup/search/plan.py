@@ -65,7 +65,7 @@ class Table:
         return rotated & (1 << KEY_BITS) - 1
 
     def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the keys of many fingerprints, in the same shape."""
+        """Return the keys of many fingerprints, in an array of the same shape."""
         leading = fingerprints << np.uint64(self.first)
         last = fingerprints >> np.uint64(-self.first % KEY_BITS)
         return leading | last
@@ -73,7 +73,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProbePlan:
-    """The ranges of keys to read, best first. All arrays have shape (probes,)."""
+    """The ranges of keys to read in order to find near duplicates of a page, best first.
+
+    All arrays have shape (probes,).
+    """
 
     #: The table of each range.
     tables: NDArray[np.intp]
@@ -133,7 +136,7 @@ def page_plans(
 
 
 def prefix_bits(pages: int) -> int:
-    """Return the length of prefixes for an index of `pages` pages.
+    """Return how many leading bits the keys in a range have in common, by the size of the index.
 
     With prefixes of this length, it takes at least four probes to come across one unrelated page.
     """
@@ -210,7 +213,10 @@ def volatile_plans(
 def _leading_bits(
     tables: tuple[Table, ...], prefix: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Return the leading bits of each table, shape (tables, prefix), and their values in a key."""
+    """Return the first bits of the keys in each table: which bits they are, and their values.
+
+    Both arrays have the shape (tables, prefix).
+    """
     place_values = np.array([1 << KEY_BITS - 1 - place for place in range(prefix)], np.uint64)
     return np.stack([table.order[:prefix] for table in tables]), place_values
 

@@ -103,7 +103,7 @@ class Edge:
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or start and stop with the server, as ASGI defines."""
+        """Answer a request, as ASGI defines. This also starts and stops the application."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return

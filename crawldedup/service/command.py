@@ -53,7 +53,7 @@ _level: Final = checks.one_of("debug", "info", "warning")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings(Options):
-    """The options of an index, and the other options of `crawldedup serve`."""
+    """The options of `crawldedup serve`: those of its index, and those of the service itself."""
 
     host: str = _argument("127.0.0.1", checks.string, "the address to listen on")
     port: int = _argument(8300, checks.whole(1, 65535), "the port to listen on")
@@ -178,7 +178,7 @@ def _open_when_ready(dedup: "Deduplicator", settings: ServiceSettings) -> None:
 
 
 def _share(dedup: "Deduplicator", settings: ServiceSettings, folder: Path) -> None:
-    """Write what the worker processes need to know into a file of this folder.
+    """Write a file with everything that the worker processes need to know.
 
     Any program of the same user can read the environment of a process, including the password of
     the store. So processes get the name of a file, and no variable with a secret.
@@ -232,7 +232,7 @@ def _run(settings: ServiceSettings) -> None:
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one line of JSON.
+    """Formats a record of the log as one line of JSON.
 
     The dictionary `fields`, given as `extra`, is merged into it.
     """

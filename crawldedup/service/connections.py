@@ -109,7 +109,7 @@ class _H11Connection(H11Protocol):
 
 
 class _Request:
-    """A request without its body, as it was sent."""
+    """The head of a request, as the client sent it, without the body."""
 
     __slots__ = ("closes", "headers", "length", "method", "target")
 

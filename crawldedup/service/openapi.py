@@ -67,7 +67,7 @@ class _Example(NamedTuple):
 
 @cache
 def description() -> Schema:
-    """Return the OpenAPI document."""
+    """Make the OpenAPI document."""
     written: dict[str, Schema] = json.loads(
         files("crawldedup.service").joinpath("openapi.json").read_text("utf-8")
     )

@@ -84,7 +84,7 @@ class ProblemError(CrawlDedupError):
         self.headers = {**headers} if seconds is None else {"retry-after": str(seconds), **headers}
 
     def answer(self) -> Answer:
-        """Return the response that describes the problem."""
+        """Return the response that tells the client about the problem."""
         headers = {"content-type": "application/problem+json", **self.headers}
         return Answer(wire.encode(to_builtins(self.problem)), self.problem.status, headers)
 

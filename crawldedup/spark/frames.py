@@ -237,7 +237,7 @@ def _quoted(name: str) -> str:
 
 
 def checkpointed(frame: DataFrame) -> DataFrame:
-    """Compute a DataFrame, and return it without its plan.
+    """Compute a DataFrame, and return the result, which no longer depends on its plan.
 
     Nested plans would grow without limit. The rows are written to the checkpoint directory if the
     session has one, or else to the disks of the executors.

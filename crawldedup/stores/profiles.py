@@ -66,7 +66,7 @@ def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
 
 
 def is_readable(index_profile: str, own_profile: str) -> bool:
-    """Return whether this program can read the records of an index."""
+    """Return whether this program can read an index, although its options may be different."""
     index = ProfileParts.of(index_profile)
     own = ProfileParts.of(own_profile)
     if index is None or own is None:

@@ -1,4 +1,4 @@
-"""Find the class of a store by its URL.
+"""Find the class for a store by the scheme of its URL.
 
 A store class lists its URL schemes in `Store.schemes`. The stores of this package are in the table
 `BUILT_IN`, so only the one that a URL needs is imported. Other packages can add a store with an

@@ -162,7 +162,7 @@ def bound_memory() -> Callable[[], bool]:
 
 
 def _held() -> tuple[int, int]:
-    """Return how many bytes of private memory are in use, and how many were allocated.
+    """Return how much private memory the process uses, and how much it has allocated, in bytes.
 
     Raises OSError.
     """

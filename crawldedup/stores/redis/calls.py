@@ -86,7 +86,7 @@ class Call(NamedTuple):
     request: Request
 
     def command(self) -> Command:
-        """Return the words to send."""
+        """Return the words of the command to send."""
         return self.request.command(self.prefix)
 
     def retried(self) -> "Call":

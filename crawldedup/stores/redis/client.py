@@ -1,4 +1,4 @@
-"""Read the URLs of Redis stores, and make clients for the servers that they name."""
+"""Read the URLs of Redis stores, and make clients that connect to the servers they name."""
 
 import re
 from typing import Any, Final, NamedTuple
@@ -80,7 +80,7 @@ class _UrlParts(NamedTuple):
 
 
 def read_url(url: str) -> Target:
-    """Return the servers that the URL of a Redis store names.
+    """Parse the URL of a Redis store into the servers that it names.
 
     Raises ConfigurationError, which doesn't show the password, if the URL is not valid.
     """
@@ -104,7 +104,7 @@ def read_url(url: str) -> Target:
 
 
 def _unknown_option(error: Exception) -> str:
-    """Return the name of the option that redis-py complains about not knowing, or ""."""
+    """Return the name of an option that redis-py doesn't know, given its error, or ""."""
     found = _NO_OPTION.search(str(error))
     return found[1] if found else ""
 
@@ -141,7 +141,7 @@ def _target(parts: _UrlParts) -> Target:
 
 
 def _options(parts: _UrlParts) -> dict[str, Any]:
-    """Return the options in the URL as redis-py reads them, including the login."""
+    """Return the connection options in a URL as redis-py reads them, including the login."""
     if parts.hosts:
         url = f"redis:///{parts.database}?{parts.query}"
     else:
@@ -157,13 +157,13 @@ def _options(parts: _UrlParts) -> dict[str, Any]:
 
 
 def _take_sentinel_options(options: dict[str, Any]) -> dict[str, str]:
-    """Remove the options for the sentinels, and return them without their prefix."""
+    """Remove the options that are meant for the sentinels, and return them without their prefix."""
     names = [name for name in options if name.startswith(_SENTINEL_PREFIX)]
     return {name.removeprefix(_SENTINEL_PREFIX): options.pop(name) for name in names}
 
 
 def _check_sentinel_options(sentinel_options: dict[str, str], *, ssl: bool) -> None:
-    """Raise ValueError for an option that sentinels don't have."""
+    """Raise ValueError if an option isn't one that sentinels have."""
     try:
         _pool({**sentinel_options, "ssl": ssl}).make_connection()
     except TypeError as error:
@@ -173,7 +173,7 @@ def _check_sentinel_options(sentinel_options: dict[str, str], *, ssl: bool) -> N
 
 
 def _with_tls(options: dict[str, Any], scheme: str) -> dict[str, Any]:
-    """Return the options with `ssl` set to True or False, and our defaults for TLS."""
+    """Add `ssl` (True or False) to the options of a connection, and our defaults for TLS."""
     is_wanted = options.get("ssl", "no").lower() in ("true", "yes", "1")
     options["ssl"] = scheme == "rediss" or is_wanted
     if not options["ssl"]:
@@ -198,7 +198,7 @@ def _addresses(parts: _UrlParts, default_port: int) -> list[tuple[str, int]]:
 
 
 def _pool(options: dict[str, Any]) -> redis.ConnectionPool:
-    """Return a pool of connections.
+    """Make a pool of connections with these options.
 
     Raises TypeError for an option that such connections don't have.
     """
@@ -258,7 +258,7 @@ def _limited(options: dict[str, Any], servers: int = 1) -> dict[str, Any]:
 
 
 class _Sentinels(Sentinel):
-    """A client of sentinels whose errors don't show passwords, as some redis-py versions do."""
+    """A client of sentinels that keeps passwords out of errors, unlike some redis-py versions."""
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
         try:

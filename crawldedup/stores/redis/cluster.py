@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class ClusterConnection(Connection):
-    """A connection to the masters of a cluster.
+    """A connection to all masters of a Redis Cluster.
 
     While a replica replaces a dead master, or a slot moves, calls are repeated for a few seconds.
     """

@@ -51,7 +51,7 @@ class Connection:
         yield
 
     def _is_worth_repeating(self, reply: object) -> bool:
-        """Return whether another attempt may get a better reply."""
+        """Return whether a reply is a failure that another attempt may fix."""
         # Sentinels that name no master have used up the time.
         return isinstance(reply, redis.ConnectionError) and not isinstance(
             reply, MasterNotFoundError

@@ -1,4 +1,4 @@
-"""Build the Lua scripts that run on the server from the files under `lua/`."""
+"""Put together the Lua scripts that run on the Redis server from the files under `lua/`."""
 
 import hashlib
 from functools import cache

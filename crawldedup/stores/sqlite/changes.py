@@ -70,7 +70,7 @@ class Changes:
         return self._pages.get(page.number, page)
 
     def marks(self, candidate: Candidate) -> bytes:
-        """Return the marks that a candidate has now."""
+        """Return the current marks of a candidate, with the changes of this batch."""
         page = self._pages.get(candidate.number)
         return candidate.marks if page is None else page.marks
 
@@ -219,7 +219,7 @@ class Changes:
         self._query_of_page[number] = place
 
     def _forget_text_of(self, number: int) -> None:
-        """Note that the text of a page is outdated, in the file or as that of an earlier query."""
+        """Note that a page no longer has its text, which the file or an earlier query has."""
         self._outdated.add(number)
         place = self._query_of_page.pop(number, None)
         if place is not None:

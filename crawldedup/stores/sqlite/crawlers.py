@@ -27,7 +27,7 @@ class Crawlers:
         return self._session.number
 
     def join(self) -> CrawlSession:
-        """Join the crawl.
+        """Join the crawl, so that other crawlers know that this one is running.
 
         Returns:
             The session, with a number and a process if it had none.
@@ -55,13 +55,13 @@ class Crawlers:
         )
 
     def leave(self, crawler: int) -> None:
-        """End the lease of a crawler."""
+        """End the lease of a crawler that has stopped."""
         self._db.execute(
             "DELETE FROM crawlers WHERE idx = ? AND number = ?", (self._index, crawler)
         )
 
     def are_at_work(self) -> bool:
-        """Return whether other crawlers are at work on any index of the file."""
+        """Return whether any other crawler is running on an index of the file."""
         sql = "SELECT 1 FROM crawlers WHERE expires > ? AND NOT (idx = ? AND number = ?)"
         row = self._db.execute(sql, (self.now, self._index, self.own_number)).fetchone()
         return row is not None
@@ -75,7 +75,7 @@ class Crawlers:
         return self._at_work[crawler]
 
     def is_abandoned(self, url_key: int, crawler: int) -> bool:
-        """Return whether a page was never delivered, and its crawler can no longer deliver it.
+        """Return whether a page was never delivered, and its crawler is no longer there to do so.
 
         Args:
             url_key: The URL key of the page.

@@ -182,7 +182,7 @@ class BatchDecision:
         return [] if query.has_new_text(page.record()) else [page.number]
 
     def _leading_abandoned(self, accepted: Iterable[PageRow]) -> list[PageRow]:
-        """Return the abandoned pages that are nearer than every accepted page.
+        """Return the abandoned pages among the accepted ones that are nearer than all others.
 
         They can't have copies.
         """

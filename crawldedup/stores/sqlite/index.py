@@ -52,7 +52,7 @@ class StoredSignature(NamedTuple):
 
     @classmethod
     def of(cls, page: PageRow) -> Self:
-        """Return these columns of a page."""
+        """Take these columns from the row of a page."""
         return cls(
             page.number, page.signature, page.digest, page.added_at, page.seen_at, page.marks
         )
@@ -105,7 +105,7 @@ class SqliteIndex:
         return str(profile)
 
     def write_head(self) -> None:
-        """Write the counters if they have changed because pages were removed or swept."""
+        """Write the counters of the index if removing or sweeping pages has changed them."""
         if self.freed == self._stored_freed and self.swept == self._stored_swept:
             return
         self._stored_freed = self.freed

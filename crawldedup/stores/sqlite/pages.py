@@ -79,7 +79,7 @@ class PageRow:
         )
 
     def as_row(self) -> dict[str, Any]:
-        """Return the values of the columns by name, as SQLite stores them."""
+        """Return the row to write: the values of its columns by name, as SQLite stores them."""
         return {
             "number": self.number,
             "url": self.url,

@@ -230,7 +230,7 @@ def errors_of(path: str) -> Iterator[None]:
 
 
 def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> IndexEntry | None:
-    """Look for the index that a layout names.
+    """Find the index in a file that has the namespace of a layout.
 
     Returns:
         Its number, and its layout with its own key; None if it is absent or was cleared.

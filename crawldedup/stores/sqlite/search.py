@@ -22,7 +22,7 @@ from crawldedup.stores.sqlite.index import SqliteIndex
 
 
 class BatchSearch:
-    """Finds the pages that the queries of a batch are compared with."""
+    """Finds the remembered pages to compare with each page of a batch."""
 
     def __init__(self, index: SqliteIndex, queries: Sequence[Query], changes: Changes) -> None:
         self._index = index

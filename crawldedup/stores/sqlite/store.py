@@ -1,4 +1,4 @@
-"""The embedded stores: in a SQLite file for the processes of one machine, and in memory.
+"""The stores in a SQLite file, for the processes of one machine, and in memory.
 
 Each method is one transaction, which `SqliteStore._locked` begins. `decide.py` decides about pages.
 """
@@ -291,7 +291,7 @@ class SqliteStore:
         return int(self._clock())
 
     def _leave_parent(self) -> None:
-        """Give up the connection after a fork.
+        """Give up the connection that a forked process has inherited from its parent.
 
         SQLite would mistake the parent's locks for locks of this process, and pages would get lost.
         """
