@@ -17,7 +17,7 @@ Check = Callable[[str, Any], Any]
 _TTL_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _LONGEST_TTL: Final = 100 * 365 * 86400
 _LONGEST_SHOWN: Final = 80  # A whole page would hide the rest of the message.
-KEY_BYTES: Final = 16  # of a random key
+KEY_BYTES: Final = 16  # the length of a random key
 LONGEST_KEY: Final = 64
 
 

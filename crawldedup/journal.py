@@ -203,7 +203,8 @@ def _is_written(path: Path) -> bool:
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:  # or a file system without locks, where the end of a crawl can't be seen
+        except OSError:
+            # Or the file system has no locks, so it doesn't show that a crawl has ended.
             return True
     return False
 

@@ -115,7 +115,7 @@ def is_same_page(url: str, claimed: str) -> bool:
 
 
 class _Spelling(NamedTuple):
-    """The parts of a URL that matter for whether it leads to another page."""
+    """The parts in which the URLs of different pages differ, however they are spelled."""
 
     host: str
     path: str

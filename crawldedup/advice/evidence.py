@@ -10,8 +10,8 @@ from crawldedup.advice.rules import Address, Rule, RuleBook
 
 # The maximum number of pages, which take about 300 MB. At most a third of them is from one site.
 MOST_PAGES: Final = 300_000
-START: Final = 0  # the referer of a page that a crawl began with
-UNTOLD: Final = -1  # the referer of a page whose request did not name the page that linked to it
+START: Final = 0  # the referer of pages that the crawl started with
+UNTOLD: Final = -1  # the referer of pages if nothing says which page linked to them
 
 # The URL, outcome, original, digest, referer and depth of a response, as a journal has them.
 Row = tuple[str, str, str | None, str | None, str | None, int | None]

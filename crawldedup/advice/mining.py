@@ -27,7 +27,7 @@ LEAST_COPIES_OF_PAGE: Final = 20
 LEAST_OF_FRAMESET: Final = 10
 # The number of candidates that are examined per site: those that most copies support.
 MOST_OF_A_SITE: Final = 64
-MOST_FOLDERS: Final = 1_000  # in which a rule applies: those with the most copies
+MOST_FOLDERS: Final = 1_000  # the most folders in which a rule applies: those with the most copies
 
 # The kinds of rules that replace a whole place with another one, rather than a page with one next
 # to it.

@@ -32,7 +32,7 @@ from crawldedup.urls import TOKEN
 
 # The maximum number of letters for rules, which is as many as a journal keeps.
 LONGEST_URL: Final = 2048
-MOST_PARAMETERS: Final = 32  # of a URL to which rules apply
+MOST_PARAMETERS: Final = 32  # rules don't apply to URLs with more parameters
 
 # This is several times as fast as urllib's parser, which also reads forms that no page has.
 _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 
-_AHEAD: Final = 64  # how many pages `check_many` takes from its iterable ahead of a verdict
+_AHEAD: Final = 64  # how many pages `check_many` reads ahead of the next verdict
 _CLOSE_SECONDS: Final = 10.0
 
 

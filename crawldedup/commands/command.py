@@ -264,7 +264,7 @@ class Output:
 
     @contextmanager
     def shares(self) -> Iterator[Callable[[str, float], None]]:
-        """Show what is being done, with a percentage: yield a function that takes both."""
+        """Yield a function that shows what is being done, and how much of it as a percentage."""
         with self.progress("") as progress:
             yield lambda doing, percent: progress(int(percent), 100, doing)
 

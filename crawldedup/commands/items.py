@@ -64,9 +64,9 @@ class Item(NamedTuple):
 class Report(NamedTuple):
     """The words in which the errors of a source are reported."""
 
-    name: str  # of the source
-    unit: str  # each error is about one of these
-    fate: str  # of items whose errors are only counted
+    name: str  # the name of the source
+    unit: str  # what each error is about, such as a line
+    fate: str  # what happens to the items whose errors are only counted
     refusal: str  # why nothing is read if the first items are no good
     needs_page: bool  # whether a good item has a page
 

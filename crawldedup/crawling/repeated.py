@@ -17,7 +17,7 @@ _LEAST_SHARE: Final = 0.75
 # A page may need the lines that its site repeats: a lamp in one color needs the lamp's description.
 _LEAST_LEFT: Final = 1 / 3
 _MOST_FOLDERS: Final = 200
-_MOST_LINES: Final = 2_000  # of a folder
+_MOST_LINES: Final = 2_000  # the maximum number of lines per folder
 _MOST_LINES_OF_PAGE: Final = 500
 # After this many pages, all counts are halved, so the site may change.
 _WINDOW: Final = 200

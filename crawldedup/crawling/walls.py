@@ -24,8 +24,8 @@ _OTHERS_FOR_ONE_IN_DOUBT: Final = 5
 MOST_SUSPECTED: Final = 20  # originals of one site, so no site uses up the room of another
 _NAME: Final = "name"
 _CROWD: Final = "crowd"  # why a page was kept if several pages are as near as its original
-_MOST_SITES: Final = 100  # that are watched
-_MOST_KEPT: Final = 10_000  # pages whose first similar page is known
+_MOST_SITES: Final = 100  # the maximum number of sites to watch
+_MOST_KEPT: Final = 10_000  # the most pages for which the first similar page is remembered
 # A parameter that holds an address names the page that a form has replaced.
 _ADDRESS: Final = re.compile(r"=(?:https?:/)?/", re.IGNORECASE)
 _LONGEST_QUERY: Final = 2048

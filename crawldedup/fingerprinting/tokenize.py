@@ -125,9 +125,10 @@ def without_endless_marks(text: str) -> str:
 
 @cache
 def _sorted_marks() -> NDArray[np.bool_]:
-    """Return, for each code point, whether it is an accent to normalization, or invisible.
+    """Return a table of the characters that make Unicode normalization slow in long runs.
 
-    Normalization sorts accents. Some characters only become accents when they are replaced.
+    For each code point, it says whether normalization sorts it, as it does with accents, or whether
+    it is invisible, or replaced by such a character.
     """
     is_sorted: NDArray[np.bool_] = class_table() == IGNORED
     combining = [code for code in _PLANES_WITH_MARKS if unicodedata.combining(chr(code))]

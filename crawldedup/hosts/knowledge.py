@@ -40,12 +40,12 @@ from crawldedup.urls import canonical_url
 
 _MOST_PAGES: Final = 4096
 _MOST_BYTES_OF_LOADS: Final = 8_000_000
-_MOST_VIEWS: Final = 3  # of a page
+_MOST_VIEWS: Final = 3  # the maximum number of views per page
 _LONGEST_SHOWN: Final = 200  # letters of a folder in the log
 _log: Final = logging.getLogger(__name__)
 _MOST_HOSTS: Final = 1000
-_MOST_FOLDERS: Final = 64  # of a host
-_MINUTES: Final = 600.0  # in seconds, between two answers
+_MOST_FOLDERS: Final = 64  # the maximum number of folders per host
+_MINUTES: Final = 600.0  # the most seconds between two loads that are compared
 _MOST_NOTE: Final = 1_000_000
 _MOST_READ: Final = 4 * _MOST_NOTE  # letters of a note; some take four bytes
 _MOST_OF_HOST: Final = 64_000  # bytes of a note, so no host takes the room of all others

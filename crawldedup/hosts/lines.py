@@ -27,8 +27,8 @@ from crawldedup.recent import put_last
 from crawldedup.scope import Folder
 
 _WITNESSES: Final = 3
-_MOST_SAME: Final = 4  # how much more often than it changes a line may stay the same
-_MOST_FOLDERS: Final = 32  # of a line
+_MOST_SAME: Final = 4  # how many times as often as it changes a line may stay the same
+_MOST_FOLDERS: Final = 32  # the maximum number of folders per line
 
 
 class LineInFolder(msgspec.Struct, array_like=True):

@@ -44,8 +44,8 @@ _MOST_SHARE: Final = 0.1
 _MOST_LOADS: Final = 64
 """After this many loads, older evidence counts half as much, so marks can become stable again."""
 
-_MOST_KINDS: Final = 32  # of a folder
-_MOST_VALUES: Final = 128  # of a kind
+_MOST_KINDS: Final = 32  # the maximum number of kinds of marks per folder
+_MOST_VALUES: Final = 128  # the maximum number of values per kind
 _COPY: Final = 0.9
 _WITNESS_BYTES: Final = 12
 

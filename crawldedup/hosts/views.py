@@ -27,7 +27,7 @@ _MOST_CONTRARY: Final = 0.1
 _MOST_PAIRS: Final = 256
 """After this many pairs, older ones count half as much."""
 
-_MOST_KINDS: Final = 32  # of a folder
+_MOST_KINDS: Final = 32  # the maximum number of kinds of views per folder
 _LONGEST_KIND: Final = 40
 _COPY: Final = 0.9
 # A print view is part of a page, so all of its text is also on that page.
@@ -93,7 +93,7 @@ class ViewOfPage:
 
     @classmethod
     def of(cls, address: Address, fingerprint: Fingerprint) -> "ViewOfPage":
-        """Take from a page what is compared."""
+        """Take these values from a page's address and fingerprint."""
         marks = unpacked(fingerprint.marks)
         if marks is None:
             return cls(frozenset(address.views), (), fingerprint)

@@ -274,7 +274,10 @@ def find_all(
 
 
 def _near_pairs(table: Table, hashes: Hashes) -> Iterator[Hashes]:
-    """Yield pairs of near keys that share the leading blocks, shape (2, pairs)."""
+    """Find pairs of hashes in a table that differ in few enough bits, and yield them in batches.
+
+    Such pairs share the leading blocks of their keys. A batch has the shape (2, pairs).
+    """
     keys = np.sort(table.permute(hashes))
     prefixes = keys & table.search_mask
     starts = np.flatnonzero(prefixes[1:] == prefixes[:-1])

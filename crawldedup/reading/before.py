@@ -15,7 +15,7 @@ from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.headline import is_title
 from crawldedup.reading.page_lines import LINK
 
-_MOST_BEFORE: Final = 4  # lines before a list that are searched for its heading
+_MOST_BEFORE: Final = 4  # the most lines above a list that are searched for its heading
 _READ: Final = 300  # characters of a class attribute
 _LONGEST_HEADING: Final = 80
 

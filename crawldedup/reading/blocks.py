@@ -241,7 +241,7 @@ class LeftOut(NamedTuple):
     """An element that was left out because of its name or tag, or will be unless it is long."""
 
     node: LexborNode
-    letters: int  # as `size_of` counts them
+    letters: int  # its letters, as `size_of` counts them
     name: int
     """The label from its attributes, unless it was left out because of its tag."""
 
@@ -464,8 +464,8 @@ def _end_line(lines: list[TextLine], pieces: list[str], linked: int, block: int)
     pieces.clear()
 
 
-_LEVELS: Final = 200  # of elements around one; real pages have up to 60
-_PARTS: Final = 100  # of an element: there may be a picture before its text
+_LEVELS: Final = 200  # the most elements around one that are looked at; real pages have up to 60
+_PARTS: Final = 100  # the most nodes of an element that are looked at, as a picture may come first
 
 
 def within(node: LexborNode) -> Iterator[LexborNode]:

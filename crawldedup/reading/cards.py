@@ -15,7 +15,7 @@ from crawldedup.reading.before import Before
 from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.openings import Names
 
-_FEWEST: Final = 8  # cards
+_FEWEST: Final = 8  # the minimum number of cards
 _LEAST_SIZE: Final = 20  # bytes of a card; the parts of a menu have fewer
 # The least size of a list, as a share of the page's prose: for a list with many cards or one before
 # most of the prose, for any other list, and for one on a page without a headline.
@@ -24,7 +24,7 @@ _LEAST: Final = 0.2
 _LEAST_ALONE: Final = 0.4
 _MANY: Final = 16
 _MOST_BEFORE: Final = 0.2
-_MOST_PROSE: Final = 0.3  # of a list's own bytes
+_MOST_PROSE: Final = 0.3  # the share of a list's bytes that may be prose
 _READ: Final = 300  # characters of a class
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 from crawldedup.marks.address import Address, View
 from crawldedup.reading.html import HtmlPage
 
-_MOST_TRIED: Final = 20  # links that contain all values, and may lead to the page itself
+_MOST_TRIED: Final = 20  # the most links to look at; some of them may lead to the page itself
 
 
 def values_in(url: str) -> tuple[View, ...]:

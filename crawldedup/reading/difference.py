@@ -21,9 +21,9 @@ _LONGEST_SIDE: Final = 80  # characters of what was removed, or added
 _LONGEST_CONTEXT: Final = 40  # characters of the words around it
 _CONTEXT_WORDS: Final = 4
 _CLOSE_WORDS: Final = 2  # changes so close to each other read better as one
-_MOST_SENTENCES: Final = 500  # that are compared
-_MOST_PASSAGES: Final = 20  # whose words are compared
-_MOST_WORDS: Final = 250  # of such a passage
+_MOST_SENTENCES: Final = 500  # the maximum number of sentences to compare
+_MOST_PASSAGES: Final = 20  # the maximum number of passages whose words are compared
+_MOST_WORDS: Final = 250  # the maximum number of words in such a passage
 
 # Chinese and Japanese sentences have no spaces.
 _WORD: Final = re.compile(r"[^\s。！？；，、]+[。！？；，、]*|[。！？；，、]+")

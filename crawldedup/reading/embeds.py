@@ -202,7 +202,7 @@ def is_small(attributes: Attributes) -> bool:
     return False
 
 
-# Which elements
+# Finding the elements that are embeds
 
 
 def _candidates(page: HtmlPage) -> list[LexborNode]:
@@ -264,7 +264,7 @@ class _Content:
         return False
 
 
-# What they show
+# Reading what they show
 
 
 def _player_of(node: LexborNode) -> str | None:

@@ -34,9 +34,9 @@ from crawldedup.urls import MAX_CLAIMS, NO_LINKS, HeadLinks
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages, the largest had
 # 18,000 elements.
-MAX_BYTES: Final = 6 * 1024 * 1024  # of a page (as UTF-8, if it is given as text)
-MAX_TAGS: Final = 250_000  # start tags of a page
-MAX_ATTRIBUTES: Final = 500_000  # of a page: each takes 500 bytes in a tree
+MAX_BYTES: Final = 6 * 1024 * 1024  # the size of a page (in UTF-8, if it is given as text)
+MAX_TAGS: Final = 250_000  # the number of start tags on a page
+MAX_ATTRIBUTES: Final = 500_000  # the number on a page: each takes 500 bytes in a tree
 # Different names of tags and attributes. Parsers look up each name among a hundredth of the others.
 # Real pages have a few hundred names.
 MAX_NAMES: Final = 60_000

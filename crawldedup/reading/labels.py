@@ -33,7 +33,7 @@ _ABOUT_VISIT: Final = re.compile(
     re.IGNORECASE,
 )
 
-_MOST_LINES: Final = 5_000  # with a colon; each takes about 40 µs
+_MOST_LINES: Final = 5_000  # the most lines with a colon to read; each takes about 40 µs
 
 
 def labeled_values(blocks: Blocks) -> Iterator[tuple[str, str]]:

@@ -21,10 +21,11 @@ from crawldedup.reading.openings import Names, Opening, first_in_blocks
 
 _ARTICLE: Final = kind_of("article")
 _FRAME: Final = kinds_of(["aside", "footer", "header", "nav"])
-_FEWEST: Final = 4  # entries
+_FEWEST: Final = 4  # the minimum number of entries
 _ALL_LINK: Final = 0.9  # entries with this share of links are nothing but links, as in a menu
-_LEAST_SIZE: Final = 20  # bytes of an entry; tags and the entries of a menu have fewer
-_LEAST_SHARE: Final = 0.05  # size of all entries, as a share of the page's prose
+# The bytes of the smallest entry; tags and the entries of a menu are smaller.
+_LEAST_SIZE: Final = 20
+_LEAST_SHARE: Final = 0.05  # the least size of all entries, as a share of the page's prose
 # A list that is this many times as large as the rest of the prose doesn't have to be inside of the
 # <article>, nor on a page with a headline.
 _SEVERAL_TIMES: Final = 2

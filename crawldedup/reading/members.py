@@ -14,10 +14,10 @@ from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.headline import is_title
 from crawldedup.reading.page_lines import LINK
 
-_FEWEST: Final = 8  # members
+_FEWEST: Final = 8  # the minimum number of members
 _TEASER: Final = 0.3  # a line of prose with this share of links counts as a teaser
-_LEAST_TITLE: Final = 25  # letters of a link that is a title, not the name of a member
-_LEVELS: Final = 3  # blocks around a line that are searched for a class
+_LEAST_TITLE: Final = 25  # the letters of a link that is a title, not the name of a member
+_LEVELS: Final = 3  # how many blocks around a line are searched for a class
 _READ: Final = 300  # characters of a class attribute
 
 Key = tuple[int, str]

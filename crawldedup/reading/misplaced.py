@@ -140,7 +140,7 @@ class _Texts:
         self._knows_tables = True
         self._open = dict.fromkeys((*_FOREIGN, "template"), 0)
         self._back_to_html = ""
-        self._has_html_inside = False  # of SVG or MathML
+        self._has_html_inside = False  # whether HTML is inside of SVG or MathML
         self._ends_nothing = False  # because tags that end a text elsewhere are ignored
 
     def add(self, text: str) -> None:

@@ -17,9 +17,9 @@ _MOST_PROSE: Final = 2_000
 _MOST_OFFERED: Final = 0.3
 """The maximum share of a page's prose that such a list may have."""
 
-_FEWEST: Final = 4  # lines of a list with its heading
+_FEWEST: Final = 4  # the minimum number of lines in a list, counting its heading
 _FEWEST_LINKS: Final = 2
-_MOST_HEADINGS: Final = 20  # the number that is looked at, because a page may have 100,000
+_MOST_HEADINGS: Final = 20  # the most headings to look at, as a page may have 100,000
 
 
 def without_offered(read: PageLines, kept: list[int], headline: int) -> list[int]:

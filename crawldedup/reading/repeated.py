@@ -11,9 +11,10 @@ from crawldedup.reading.blocks import kind_of
 from crawldedup.reading.page_lines import PageLines
 
 _PRE: Final = kind_of("pre")
-_FEWEST: Final = 2  # lines of a passage
-_LEAST_PROSE: Final = 60  # bytes of prose in a passage
-_LEAST_SHARE: Final = 0.5  # of prose in a passage: tables and prices repeat themselves
+_FEWEST: Final = 2  # the minimum number of lines of a passage
+_LEAST_PROSE: Final = 60  # the minimum number of bytes of prose in a passage
+# The least share of prose in a passage, as tables and prices repeat themselves.
+_LEAST_SHARE: Final = 0.5
 
 
 def without_repeated(read: PageLines, lines: list[int]) -> list[int]:

@@ -47,8 +47,8 @@ _MOST_NUMBERS: Final = 8
 """How many numbers of a line, from its beginning, may be volatile. Others are always compared."""
 
 _NUMBER_BITS: Final = 32
-_LONGEST: Final = 200  # letters of a line
-_MOST_SHARE: Final = 0.8  # of a text that is left out
+_LONGEST: Final = 200  # the number of letters of the longest line that may be volatile
+_MOST_SHARE: Final = 0.8  # the largest share of a text that may be left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _CODES: Final = "eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł"
 _CURRENCY: Final = re.compile(rf"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:{_CODES})(?![^\W\d_])", re.I)

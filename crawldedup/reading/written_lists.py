@@ -12,7 +12,7 @@ from crawldedup.reading.page_lines import CELLS, PageLines
 
 _P: Final = kind_of("p")
 _LISTS: Final = kinds_of(["ol", "ul"])
-_FEWEST: Final = 6  # links in all such lists
+_FEWEST: Final = 6  # the minimum number of links in all such lists together
 
 
 def written_lists(read: PageLines, lines: Sequence[int]) -> set[int]:

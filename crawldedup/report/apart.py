@@ -30,12 +30,12 @@ _MOST_SUGGESTED: Final = 20
 
 
 def named_in_words(row: Row) -> Row:
-    """Return the row with `what`, a description of its kind of mark, added."""
+    """Add `what` to a row: a description of its kind of mark, by the name of that kind."""
     return {**row, "what": kind_in_words(row["kind"])}
 
 
 def in_words(row: Row) -> Row:
-    """Return the row with a description of its kind of mark, as `what`.
+    """Add `what` to a row: a description of the kind of mark that kept its pages apart.
 
     If the example has no reason of its own, the description becomes its reason.
     """

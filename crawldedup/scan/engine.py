@@ -310,7 +310,7 @@ def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[n
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """The result for each page, in arrays of the same length and in the order of the columns.
+    """The decision about each page, in arrays of the same length and in the order of the columns.
 
     `original` holds the row of the kept page of each page's cluster, so a kept page has its own
     row. `similarity` is 1 for exact copies and for kept pages.

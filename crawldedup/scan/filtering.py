@@ -50,7 +50,8 @@ _ENDINGS: Final = (
 _COMPANIONS: Final = ("request", "metadata")
 _SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
-_GROUP_BYTES: Final = 64 * 1024 * 1024  # of a row group, which is in memory until it is written
+# The size of a row group, which is in memory until it is written.
+_GROUP_BYTES: Final = 64 * 1024 * 1024
 
 
 class DecidedItem(NamedTuple):

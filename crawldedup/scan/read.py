@@ -221,8 +221,8 @@ def _mapped(file: BinaryIO, kind: np.dtype[Any]) -> NDArray[Any]:
 
 _PAGES_A_CHUNK: Final = 256
 _CHARACTERS_A_CHUNK: Final = 1 << 22
-_REMEMBERED: Final = 1000  # pages of a worker, some 30 KB each
-_CHUNKS_A_WORKER: Final = 4  # that wait to be read, or to be taken in order
+_REMEMBERED: Final = 1000  # the pages that a worker remembers, at some 30 KB each
+_CHUNKS_A_WORKER: Final = 4  # the most chunks that wait to be read, or to be taken in order
 # A process that takes longer than both together to read a chunk is killed.
 _SECONDS: Final = 30.0
 _SECONDS_A_PAGE: Final = 0.5

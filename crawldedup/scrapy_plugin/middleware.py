@@ -269,7 +269,7 @@ class DedupMiddleware:
             return changed(policy, action="mark", remember=False)
         action = policy.action
         if action == "drop" and is_start(request):
-            action = "drop-items"  # its links are wanted
+            action = "drop-items"  # so that the spider still follows its links
         # Without the spider middleware, items cannot be dropped.
         if action == "drop-items" and not self._crawler.get_spider_middleware(DropItemsMiddleware):
             action = "mark"

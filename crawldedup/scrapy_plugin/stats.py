@@ -270,7 +270,7 @@ class CrawlStats:
                 "misspelled?"
             )
         errors = self._counts_of("error")
-        errors.pop("mark", None)  # these items were checked
+        errors.pop("mark", None)  # these items were checked, but couldn't be marked
         unchecked = sum(errors.values())
         came = counts["checked"] + unchecked
         if unchecked >= LEAST_UNCHECKED and unchecked >= SHARE_UNCHECKED * came:

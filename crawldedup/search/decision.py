@@ -119,7 +119,7 @@ def mean_of_largest(count: int) -> float:
 
 
 def grid_rows(absolute_weights: Floats, u: float | Floats) -> NDArray[np.intp]:
-    """Return the rows of the tables for x = |w| u, in the shape of the weights."""
+    """Return the rows in which the tables have the values for x = |w| u, one for each weight."""
     rows = (absolute_weights * np.multiply(u, _STEPS, dtype=np.float32)).astype(np.intp)
     return np.minimum(rows, _MAX_X * _STEPS, out=rows)
 

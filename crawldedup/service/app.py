@@ -34,9 +34,9 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-_MOST_HELD: Final = 256 << 20  # bytes of bodies that are processed at the same time
-_MOST_WAITING: Final = 2_000  # pages
-_PACKED_HERE: Final = 4_096  # bytes that are decompressed in the event loop
+_MOST_HELD: Final = 256 << 20  # the most bytes of bodies that are processed at the same time
+_MOST_WAITING: Final = 2_000  # the most pages that wait for their verdicts
+_PACKED_HERE: Final = 4_096  # bodies of up to this many bytes are decompressed in the event loop
 _NO_PATH: Final = "this path does not exist: /openapi.json lists all paths"
 _log: Final = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ _LINGER_SECONDS: Final = 2.0  # how long to receive the rest of a body before cl
 
 _CLOSE: Final = (b"connection", b"close")
 _HIGH_WATER: Final = 1 << 16  # bytes of a body that wait to be taken
-_MOST_CHUNKS: Final = 4096  # of a body: each takes its time, even one of a single byte
+_MOST_CHUNKS: Final = 4096  # the most chunks of a body: even one of a single byte takes its time
 _END_OF_HEAD: Final = b"\r\n\r\n"
 # Each part ends where none of its characters can occur, so nothing is tried twice.
 _HEAD: Final = re.compile(

@@ -22,7 +22,7 @@ from crawldedup.urls import HeadLinks
 T = TypeVar("T")
 
 LONGEST_NAME: Final = 8_192
-MOST_PAGES: Final = 1_000  # of one request
+MOST_PAGES: Final = 1_000  # the maximum number of pages in a request
 _CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([\w.:-]+)', re.IGNORECASE)
 _BROKEN_JSON: Final = "; it must be UTF-8, without half of a surrogate pair"
 _ARRAY_FOR_OBJECT: Final = "Expected `object`, got `array`"

@@ -191,7 +191,7 @@ def _leave_out_fingerprints(schemas: dict[str, Schema]) -> None:
 
 
 def _schemas_of_properties(answer_type: type) -> dict[str, Schema]:
-    """Make the schemas of a type's properties."""
+    """Make schemas for the properties of a type, which answers contain like its fields."""
     return {
         name: msgspec.json.schema(get_type_hints(value.fget)["return"])
         for name, value in vars(answer_type).items()

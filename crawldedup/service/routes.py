@@ -29,5 +29,5 @@ class Route(NamedTuple):
     respond: Callable[[AsyncDeduplicator, Scope, bytes], Awaitable[Answer]]
     methods: tuple[str, ...] = GET
     is_open: bool = False
-    is_page: bool = False  # for people; links from anywhere may lead to it
-    writes: bool = False  # not for clients with a token that only reads
+    is_page: bool = False  # True for a page for people; links from anywhere may lead to it
+    writes: bool = False  # True if a token that only reads isn't enough

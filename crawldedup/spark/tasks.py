@@ -48,7 +48,7 @@ CROWDED: Final = -1
 _SIGN: Final = np.uint64(1 << 63)
 _KEYS_AT_ONCE: Final = 1 << 20
 _PAIRS_AT_ONCE: Final = 1 << 19
-_UNREAD: Final = PageRow(fingerprint(""))  # for columns that nothing reads
+_UNREAD: Final = PageRow(fingerprint(""))  # stands in where the columns of a page are never read
 
 
 def matrix(column: pa.Array, kind: DTypeLike, width: int) -> NDArray[Any]:

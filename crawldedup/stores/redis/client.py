@@ -53,9 +53,9 @@ _FORMS: Final = {
 class Target(NamedTuple):
     """The servers that a store URL names, and how to connect to them."""
 
-    options: dict[str, Any]  # of a connection, as redis-py names them
+    options: dict[str, Any]  # the options of a connection, as redis-py names them
     hosts: list[tuple[str, int]]  # empty for a single server, which `options` names
-    service: str  # that the sentinels know
+    service: str  # the name by which the sentinels know the servers
     sentinel_options: dict[str, str]
 
     @property

@@ -35,11 +35,12 @@ class Question(NamedTuple):
     The scripts are `find.lua` and `check.lua`. `read_question` in `lua/lib/search.lua` unpacks it.
     """
 
-    limits: bytes  # what `_pack_limits` packs, and the hashes of proved views, 3 bytes each
-    keys: bytes  # of the page, one for each table, in 8 bytes each
+    # Limits for searching (see `_pack_limits`), then hashes of proved views, 3 bytes each.
+    limits: bytes
+    keys: bytes  # the page's key in each table, 8 bytes each
     body: bytes  # the record of the page without the head that the server writes
     probes: bytes  # 8 bytes each: table, lowest key, number of leading bits that its keys share, 0
-    costs: bytes  # of the rule, one byte for each bit of the signature
+    costs: bytes  # the rule's cost of each bit of the signature, one byte each
     # The prefilter's cost of each value of each four bits of a key. Empty without a prefilter.
     key_costs: bytes
     bounds: bytes  # the limits of the rule's costs, as numbers of 4 bytes
@@ -54,12 +55,12 @@ class CheckArguments(NamedTuple):
     profile: str
     question: Question
     packed_text: bytes  # text of the page to store; may be empty
-    max_pages: int  # that the index may have; 0 for no limit
+    max_pages: int  # the most pages that the index may have; 0 for no limit
     crawler: int  # the number of the crawler that asks
     is_pending: int  # 1 or 0, like all flags that are sent
     revisit_rule: bytes
     batch: bytes  # the name of the batch; empty for a single page
-    place: int  # of the page in its batch
+    place: int  # the place of the page in its batch
     is_retry: int  # 1 if an answer to the same question may have been lost
 
     def as_arguments(self) -> list[Any]:
@@ -76,7 +77,7 @@ class JoinArguments(NamedTuple):
     secret: bytes  # the key of an index that begins
     now: int | str
     process: str
-    number: int  # of the crawler; 0 or a negative one asks for a new number
+    number: int  # the number of the crawler; with 0 or less, it gets a new one
 
 
 class AnchorsArguments(NamedTuple):
@@ -183,7 +184,7 @@ def pack_order(tables: Sequence[Table]) -> bytes:
 # Clock, time to live, whether visits refresh it, whether only equal digests count, most candidates,
 # most keys, limit of the prefilter's costs, length of the signature: see `_pack_limits`.
 _LIMITS: Final = struct.Struct(">IIBBIIIH")
-_NIBBLES: Final = 9  # that hold the STORED_BITS of a key
+_NIBBLES: Final = 9  # groups of four bits that hold the STORED_BITS of a key
 _BITS_OF_NIBBLES: Final = np.unpackbits(np.arange(16, dtype=np.uint8)[None], axis=0)[4:].astype(
     np.float32
 )

@@ -27,7 +27,7 @@ NEVER: Final = 1 << 40  # the cost of what no rule accepts
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
 _BATCH: Final = MAX_PAGES  # plus the place of a query in its batch
 _PAIR_SHIFT: Final = 32  # more bits than `_BATCH` and a place have
-_FIRST_RANGES: Final = 8  # that are read at first in a crowd; then twice as many, and so on
+_FIRST_RANGES: Final = 8  # the ranges to read first in a crowd; then twice as many, and so on
 
 # A range is given by the key in its middle. Because the width of a range is a power of 2, the last
 # bit that is 1 in that key shows the width.
@@ -53,7 +53,7 @@ class Candidate(NamedTuple):
     """A page of the file that a query is compared with, and how much it differs (its cost)."""
 
     number: int
-    cost: int  # by the query's rule, or NEVER if the rule rejects the page
+    cost: int  # the cost by the query's rule, or NEVER if the rule rejects the page
     added_at: int
     seen_at: int
     marks: bytes
@@ -70,7 +70,7 @@ class EarlierQuery(NamedTuple):
     It counts while it is in the index with its text.
     """
 
-    place: int  # in the batch
+    place: int  # its place in the batch
     cost: int  # as for a `Candidate`
     keys: int  # how many of its keys are in the ranges and pass the prefilter
 
@@ -78,9 +78,9 @@ class EarlierQuery(NamedTuple):
 class ExactHits(NamedTuple):
     """The pages that were last added under an exact key, by their numbers."""
 
-    table: int  # which of the `ExactKeys` it is
+    table: int  # the table of this key: which of the `ExactKeys` it is
     key: int
-    numbers: list[int]  # in their order, `MOST_PER_KEY` at most
+    numbers: list[int]  # the numbers in ascending order, at most `MOST_PER_KEY` of them
 
 
 class Candidates(NamedTuple):
@@ -96,7 +96,7 @@ class Candidates(NamedTuple):
     earlier: list[EarlierQuery]
     room: int
     exact_hits: list[ExactHits]
-    others: dict[int, Candidate]  # by their numbers
+    others: dict[int, Candidate]  # candidates by the numbers of their pages
 
 
 class _Ranges(NamedTuple):

@@ -35,7 +35,7 @@ from crawldedup.verdict import Kind
 class _Comparison:
     """The result of comparing a page with all the pages that it may be a copy of."""
 
-    compared: int  # how many candidates there were
+    compared: int  # the number of candidates
     accepted: list[PageRow]  # nearest first
     abandoned: list[PageRow]  # candidates that would be the nearest if they had been delivered
     resemblance: Resemblance
