@@ -214,7 +214,7 @@ _HARDLY_APART: Final = frozenset({"text", "links"})
 
 
 def is_hardly_apart(verdict: Verdict) -> bool:
-    """Return whether a page was kept although it reads like another, just for its text or links.
+    """Return whether only texts or links kept a page apart from one that reads alike.
 
     The addresses of the two have the same form. Such pages may be content, so they are kept. But
     walls, traps and calendars also look like this, so code that detects these counts them as

@@ -92,21 +92,21 @@ def set_of_shingles(words: Hashes) -> Hashes:
 
 
 def _occur_again(hashes: Hashes) -> NDArray[np.bool_]:
-    """Return, for each value, whether it also occurs elsewhere in the array."""
+    """Return True for each value that occurs elsewhere as well."""
     _, values, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     several: NDArray[np.bool_] = counts > 1
     return several[values]
 
 
 def _is_first(hashes: Hashes) -> NDArray[np.bool_]:
-    """Return, for each value, whether this is its first occurrence."""
+    """Return True where a value occurs for the first time."""
     is_first = np.zeros(len(hashes), np.bool_)
     is_first[np.unique(hashes, return_index=True)[1]] = True
     return is_first
 
 
 def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:
-    """Return, for each value of a sorted array, whether a run of equal values starts there."""
+    """Return True for each value at which a run of equal ones starts."""
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return first

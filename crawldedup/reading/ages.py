@@ -67,7 +67,7 @@ def without_ages(text: str) -> str:
 
 
 def line_without_age(line: str) -> str:
-    """Remove the numbers from a line if it says the age of its page, or when it was printed."""
+    """Return a line without the numbers that say the age of its page, or when it was printed."""
     if len(line) > _LONGEST or not _DIGIT.search(line):
         return line
     if _tells_age(line):
