@@ -444,7 +444,7 @@ def _item_of(value: Any) -> Any:
 
 
 def decoded(text: bytes) -> str:
-    """Return a text that may be bytes in UTF-8. Raises NotUtf8Error if it isn't UTF-8."""
+    """Decode a text from UTF-8. Raises NotUtf8Error if it's in another encoding."""
     try:
         return text.decode()
     except UnicodeDecodeError:

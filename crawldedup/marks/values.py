@@ -29,7 +29,7 @@ AVAILABILITY_HASH: Final = 0  # instead of a hash of that name; no other name ha
 SKETCH_BITS: Final = 64
 MOST_LINKS: Final = 255
 _LONG_LISTING: Final = 10
-"""The number of links from which one of them may be different in a copy of a listing."""
+"""If a listing has at least this many links, one of them may be different in a copy."""
 
 
 # The part that a name plays on its page.

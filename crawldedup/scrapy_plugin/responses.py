@@ -27,7 +27,7 @@ _NO_LENGTH: Final = "partial"
 _PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
 _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 
-# Style sheets, scripts and tables are text/*, too, but no reader would call them pages.
+# Style sheets, scripts and tables are text/* as well, but no reader would call them pages.
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
 
 
@@ -82,7 +82,7 @@ def _reason_in_response(response: Response) -> str | None:
         return "robots_txt"
     if not response.body:
         return "empty"
-    # The reader would reject it, too, but only after it was copied to a worker.
+    # The reader would reject it as well, but only after it was copied to a worker.
     return "too_large" if len(response.body) > MAX_BYTES else None
 
 
@@ -100,7 +100,7 @@ def _is_prose(response: Response) -> bool:
 
 
 def is_start(request: Request) -> bool:
-    """Return whether the crawl starts with a request."""
+    """Return whether a request is one of those that the crawl starts with."""
     # Spiders copy the meta of a page to their next requests.
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
