@@ -1,4 +1,4 @@
-"""Run the command line: `python -m crawldedup` is the same as the command `crawldedup`."""
+"""Run the command line with `python -m crawldedup`, which is the same as `crawldedup`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The shared code of the adapters for other crawlers.
+"""What the adapters for other crawlers have in common.
 
 They judge pages like a Scrapy crawl, with the same options.
 """
@@ -50,7 +50,7 @@ _log: Final = logging.getLogger("crawldedup")
 
 
 class CrawlDeduplicator:
-    """Judges the pages of a crawl. A page that can't be judged passes, and is counted in `counts`.
+    """Judges the pages of a crawl. Pages that can't be judged pass, and are counted in `counts`.
 
     Args:
         store: The URL of the store.
@@ -92,7 +92,7 @@ class CrawlDeduplicator:
         links: str = "",
         is_start: bool = False,
     ) -> dict[str, Any]:
-        """Return the verdict on a page as plain values, with `refused` and `dropped`.
+        """Judge a page, and return the verdict as plain values, with `refused` and `dropped`.
 
         Without a verdict, this is empty. With the option `text`, the main `text` of the page and
         its `name` are included.
@@ -135,9 +135,9 @@ class CrawlDeduplicator:
         }
 
     def _count_failure(self, url: str, error: Exception) -> None:
-        """Count a page that passes unchecked, and explain the first one of each kind.
+        """Count a page that passes unchecked, and log the first failure of each kind.
 
-        A page that a script has yet to fill is explained once for each site.
+        A page that a script has yet to fill is logged once for each site.
         """
         kind = (
             error.reason

@@ -1,4 +1,4 @@
-"""Files of pages that a user keeps apart from others, no matter how similar they are."""
+"""Files in which users list pages to keep apart from others, no matter how similar they are."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from crawldedup.text import printable
 from crawldedup.urls import canonical_url
 
 Apart = frozenset[str]
-"""The normal forms of the URLs of pages that aren't compared with any other page."""
+"""The URLs, in normal form, of pages that are never compared with other pages."""
 
 _ALLOWED: Final = (
     'a file that `crawldedup restore --apart` writes, such as "apart.jl", or a list of URLs'
@@ -21,14 +21,14 @@ _EXAMPLE: Final = '{"url": "https://shop.example/blue", "original": "https://sho
 
 
 class Pair(NamedTuple):
-    """Two pages that aren't copies, although they read alike."""
+    """Two pages that a user has declared not to be copies, although they read alike."""
 
     url: str  #: The URL of the page that is told apart.
     original: str | None = None  #: The URL of the page that it was taken for a copy of.
 
 
 def check_apart(name: str, value: object) -> Apart | None:
-    """Return the pages that an option tells apart.
+    """Check the value of an option that tells pages apart, and return the pages.
 
     Args:
         name: The option, for error messages.
@@ -50,7 +50,7 @@ def check_apart(name: str, value: object) -> Apart | None:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Return the pairs of a file, which has one JSON object on each line.
+    """Read the pairs in a file, which has one JSON object on each line.
 
     Raises:
         ConfigurationError: The file can't be read, or one of its lines isn't a pair.
@@ -79,7 +79,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def _pair_of(line: str) -> Pair | None:
-    """Return the pair on a line, or None if there is none."""
+    """Parse the pair on a line, or return None if it isn't one."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -95,7 +95,7 @@ def _pair_of(line: str) -> Pair | None:
 
 
 def lines_of(pairs: Iterable[Pair]) -> Iterator[str]:
-    """Yield the lines of a file of these pairs: one for each page that is told apart."""
+    """Yield the lines to write to a file: one for each page that is told apart."""
     known = set()
     for pair in pairs:
         url = canonical_url(pair.url)

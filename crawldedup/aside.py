@@ -1,4 +1,4 @@
-"""Files of items that were set aside.
+"""Files of items that a crawl dropped and set aside, so that they can be restored.
 
 They are JSON lines, each compressed separately, so a process that is killed doesn't lose the lines
 it wrote before.
@@ -19,7 +19,10 @@ from crawldedup.checks import refused, string
 from crawldedup.verdict import Kind, Verdict
 
 EVIDENCE: Final = ("exact_duplicate", "near_duplicate", "unchanged", "partial")
-"""Why an item was dropped: its page or text is a copy, is unchanged, or has few new words."""
+"""The reasons why items are dropped.
+
+The page or text of an item is a copy, is unchanged, or has few new words.
+"""
 
 FORMAT: Final = "crawldedup_aside"
 VERSION: Final = 1
@@ -31,7 +34,7 @@ _GZIP: Final = 31  # zlib's number for the gzip format
 
 
 def check_path(name: str, value: object) -> str | None:
-    """Return the path of a file of items if it is valid, or None for "", which turns it off.
+    """Check the path of a file of items. "" turns the file off, and becomes None.
 
     Raises ConfigurationError with a message that begins with `name`.
     """
@@ -52,14 +55,14 @@ def check_path(name: str, value: object) -> str | None:
 
 
 def evidence_of(verdict: Verdict) -> str:
-    """Return why an item with this verdict was dropped, as one of `EVIDENCE`."""
+    """Return the reason why an item with this verdict was dropped, as one of `EVIDENCE`."""
     if verdict.is_duplicate:
         return str(verdict.kind)
     return "unchanged" if verdict.kind is Kind.REVISIT else "partial"
 
 
 class AsideFile:
-    """Appends items to a file. Several processes may do so at the same time.
+    """A file to which items are appended, perhaps by several processes at the same time.
 
     If the file is removed in the meantime, a new one begins at its path. `was_removed` says so.
 
@@ -76,7 +79,7 @@ class AsideFile:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
     def put(self, record: str) -> None:
-        """Append a JSON record. When this returns, the record is in the file."""
+        """Append a JSON record. When this returns, it is safely in the file."""
         packed = gzip.compress(f"{record}\n".encode("ascii"), _LEVEL, mtime=0)
         self._begin_again_if_removed()
         self._write(packed)
@@ -103,13 +106,16 @@ class AsideFile:
         return True
 
     def _is_removed(self) -> bool:
-        """Return whether the file has no name anymore. A renamed file still has all items."""
+        """Return whether the file was removed.
+
+        A renamed file doesn't count, as it has all items.
+        """
         return os.fstat(self._file).st_nlink == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """An item that was set aside."""
+    """An item that was dropped and set aside, and the evidence against it."""
 
     item: dict[str, Any]  #: The fields of the item.
     url: str  #: The URL of its page, or its own.
@@ -121,7 +127,7 @@ class Aside:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Aside":
-        """Return the item in a record. Raises ValueError if the record holds no item."""
+        """Make the item from a record of the file. Raises ValueError if it isn't one."""
         verdict = record.get("verdict")
         item = record.get("item")
         is_ours = record.get(FORMAT) == VERSION
@@ -138,7 +144,7 @@ class Aside:
         )
 
     def line(self) -> bytes:
-        """Return the item as the line of JSON that a feed of the crawl would contain.
+        """Return the line of JSON that the crawl would have written to a feed for the item.
 
         If the encoding of the feed lacks some of the characters, the line is in ASCII.
         """
@@ -149,7 +155,7 @@ class Aside:
 
 
 def items_in(path: Path) -> Iterator[Aside | None]:
-    """Yield the items of a file in order, and None for each part that can't be read.
+    """Yield the items in a file, in order, and None for each part that can't be read.
 
     A process that was killed, or a full disk, may have left half of a record between others. A file
     that was unpacked and packed again has all lines in one part.
@@ -178,7 +184,7 @@ def items_in(path: Path) -> Iterator[Aside | None]:
 
 
 def _can_take_items(path: Path) -> bool:
-    """Return whether a file is empty, or begins with an item that was set aside.
+    """Return whether items can be appended to a file: it's empty or already has such items.
 
     After a kill, it may begin with a half of one.
     """
@@ -202,7 +208,10 @@ def _item_on(line: bytes) -> Aside | None:
 
 
 class _Part:
-    """A part of a file that is compressed by itself. `end` is its end, or None if it's broken."""
+    """A part of a file of items that is compressed by itself.
+
+    `end` is its end, or None if it's broken.
+    """
 
     def __init__(self, file: BinaryIO, start: int) -> None:
         self.end: int | None = None
@@ -210,7 +219,10 @@ class _Part:
         self._start = start
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines. The last one of a broken part is left out, even if it is complete.
+        """Yield the lines of the part. The last line of a broken part is left out.
+
+        It may be complete, but the process that wrote it was killed, so the crawl hasn't dropped
+        its item.
 
         The process that wrote it was killed, so the crawl hasn't dropped its item.
         """
@@ -234,7 +246,7 @@ class _Part:
 
 
 def _next_start(file: BinaryIO, start: int, size: int) -> int:
-    """Return where the next part may begin, or the size of the file if there is none."""
+    """Find the place where the next part may begin, or return the size of the file."""
     file.seek(start)
     before = b""
     place = start

@@ -1,4 +1,4 @@
-"""Checks for values from users.
+"""Checks for the values that users give to options.
 
 Each takes a name and a value, and returns the value or raises ConfigurationError.
 """
@@ -17,33 +17,33 @@ Check = Callable[[str, Any], Any]
 _TTL_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _LONGEST_TTL: Final = 100 * 365 * 86400
 _LONGEST_SHOWN: Final = 80  # A whole page would hide the rest of the message.
-KEY_BYTES: Final = 16  # of a random key
+KEY_BYTES: Final = 16  # the length of a random key
 LONGEST_KEY: Final = 64
 
 
 def refused(name: str, value: object, allowed: str) -> ConfigurationError:
-    """Return the error for a value that is not allowed."""
+    """Make the error for a value that is not allowed."""
     return ConfigurationError(
         f"{name} is {printable(repr(value), _LONGEST_SHOWN)}; it must be {allowed}"
     )
 
 
 def did_you_mean(word: object, allowed: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" if a word is close to an allowed one, else ""."""
+    """Return "; did you mean 'x'?" if an allowed word is similar to this one, or else ""."""
     names = {each.lower(): each for each in allowed}
     close = difflib.get_close_matches(str(word).lower(), names, n=1)
     return f"; did you mean {names[close[0]]!r}?" if close else ""
 
 
 def string(name: str, value: object) -> str:
-    """Check for a string, which may be empty."""
+    """Check that a value is a string, which may be empty."""
     if not isinstance(value, str):
         raise refused(name, value, "a string")
     return value
 
 
 def one_of(*allowed: str | bool) -> Check:
-    """Make a check for one of several words, or True or False if they are among them."""
+    """Make a check that accepts one of several words, or True or False if they are among them."""
 
     def check(name: str, value: object) -> str | bool:
         if not isinstance(value, str | bool) or value not in allowed:
@@ -64,7 +64,7 @@ flag: Final = one_of(True, False)  # "no" would count as true
 
 
 def whole(at_least: int, at_most: float = math.inf) -> Check:
-    """Make a check for a whole number within bounds."""
+    """Make a check that accepts whole numbers within bounds."""
     if at_most < math.inf:
         allowed = f"a whole number from {at_least:,} to {at_most:,}"
     else:
@@ -81,7 +81,7 @@ def whole(at_least: int, at_most: float = math.inf) -> Check:
 
 
 def number(allowed: str, accept: Callable[[float], bool]) -> Check:
-    """Make a check for a number that `accept` accepts."""
+    """Make a check that accepts a number if `accept` returns True for it."""
 
     def check(name: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not accept(value):
@@ -92,12 +92,12 @@ def number(allowed: str, accept: Callable[[float], bool]) -> Check:
 
 
 def optional(check: Check) -> Check:
-    """Make a check that also accepts None."""
+    """Turn a check into one that also accepts None."""
     return lambda name, value: None if value is None else check(name, value)
 
 
 def secret(name: str, value: object) -> bytes | None:
-    """Check for a key, and return its bytes, which are empty for 0."""
+    """Check a secret key, and return its bytes, which are empty for 0."""
     if value is None or (
         isinstance(value, bytes) and (not value or KEY_BYTES <= len(value) <= LONGEST_KEY)
     ):
@@ -110,14 +110,14 @@ def secret(name: str, value: object) -> bytes | None:
 
 
 def namespace(name: str, value: object) -> str:
-    """Check for a name that can be part of a key."""
+    """Check the name of an index, which has to be usable as a part of a key."""
     if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]{1,100}", value, re.ASCII):
         raise refused(name, value, "1 to 100 letters, digits and the characters . _ : -")
     return value
 
 
 def ttl_seconds(name: str, value: object) -> int | None:
-    """Return a time to live in seconds, or None for forever.
+    """Check a time to live, and return it in seconds, or None for forever.
 
     It is given as a number of seconds, or as a text such as "90m", "12h", "30d" or "8w".
     """

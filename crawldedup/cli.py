@@ -1,4 +1,4 @@
-"""The command line: `crawldedup --help`.
+"""The command line of `crawldedup`: all commands and their arguments.
 
 The modules of commands are imported when they run: `--help` waits for neither Scrapy nor numpy.
 """
@@ -290,7 +290,10 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, and return its exit status as `run_command` does."""
+    """Run the command that the arguments name, and return its exit status.
+
+    See `run_command` for the statuses.
+    """
     # The program that started this one may have closed the standard streams.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -310,8 +313,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the parsed command line. An argument that its command doesn't have is an error, which
-    points to the help of that command.
+    """Parse the command line, or exit if that fails.
+
+    For an argument that a command doesn't have, the error points to the help of that command.
     """
     root = parser()
     given, unknown = root.parse_known_args(arguments)
@@ -322,11 +326,11 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Exit with one line instead of the usage, which is long."""
+        """Exit with a single line instead of the usage, which is long."""
         self.refuse(message, self.prog)
 
     def refuse(self, message: str, program: str) -> NoReturn:
-        """Exit with one line that points to the help of a program, such as "crawldedup scan"."""
+        """Exit with a line that points to the help of a program, such as "crawldedup scan"."""
         word = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (\S+)", message)
         names = [*_COMMANDS, *(flag_of(each.name) for each in options_of())]
         if message.startswith("argument -"):
@@ -338,7 +342,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> _Parser:
-    """Return the parser of all commands."""
+    """Make the parser for all commands."""
     root = _Parser(
         prog="crawldedup",
         description="Recognizes near-duplicate pages, during a crawl or anywhere else.",
@@ -367,7 +371,7 @@ def parser() -> _Parser:
 
 
 def complete(given: argparse.Namespace, output: Output) -> None:
-    """Print the script that completes commands in a shell. Raises MissingDependencyError."""
+    """Print a script with which a shell completes commands. Raises MissingDependencyError."""
     try:
         import shtab
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Use a service that `crawldedup serve` runs: `Client`, and `AsyncClient` for asyncio."""
+"""Clients for a service that `crawldedup serve` runs: `Client`, and `AsyncClient` for asyncio."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TryAgainError(errors.StoreUnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class _Request(Generic[T]):
-    """A call to the service: its path, its body, and how to read the answer."""
+    """A call to the service: where it goes, what it sends, and how to read the answer."""
 
     path: str
     read: Callable[[Any], T]
@@ -125,7 +125,7 @@ _INFO_REQUEST: Final[_Request[dict[str, Any]]] = _Request("/v1/info", dict)
 
 
 def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
-    """Return the value in an answer, or raise the error that it stands for."""
+    """Read the value in an answer of the service, or raise the error that it stands for."""
     # An answer that isn't a problem usually comes from a proxy.
     problem: Any = {
         "detail": (
@@ -157,7 +157,7 @@ def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
 
 
 def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
-    """Return the values in an answer about many pages."""
+    """Read the values in an answer about many pages. Errors are returned as well."""
     return [
         _error_of(answer["problem"]) if "problem" in answer else wire.from_plain(Verdict, answer)
         for answer in answers
@@ -167,7 +167,7 @@ def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
 def _verdict_or_none(
     page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnreadable | None
 ) -> Verdict | None:
-    """Return the verdict on a page, or None if `on_unreadable` took the error.
+    """Return the verdict on a page, or None if `on_unreadable` has handled its error.
 
     Raises any other error.
     """
@@ -180,7 +180,7 @@ def _verdict_or_none(
 
 
 def _plain_page(page: Page) -> dict[str, Any]:
-    """Return the fields of a page that differ from their defaults, as the service takes them."""
+    """Return what to send to the service for a page: the fields that differ from their defaults."""
     values = {}
     for field in fields(page):
         value = getattr(page, field.name)
@@ -190,7 +190,7 @@ def _plain_page(page: Page) -> dict[str, Any]:
 
 
 def _plain_values(url: str, page: SentPageValues) -> dict[str, Any]:
-    """Return the values of a page as the service takes them. The service checks them."""
+    """Return what to send to the service for the values of a page. The service checks them."""
     return _plain({"url": url, **page})
 
 
@@ -204,7 +204,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
-    """Return pages in batches. Raises ConfigurationError for a batch of no pages."""
+    """Split pages into batches. Raises ConfigurationError if batches are to have no pages."""
     checks.whole(1)("batch", size)
     source = iter(pages)
     return iter(lambda: list(islice(source, size)), [])
@@ -234,7 +234,7 @@ class _Common:
         return self._http.request("POST", request.path, content=json.dumps(request.body))
 
     def _pause(self, error: Exception, begun: float) -> float:
-        """Return the number of seconds to wait before the next try.
+        """Return how many seconds to wait before another try, if there is to be one.
 
         Raises TryAgainError if patience runs out before that.
         """

@@ -1,7 +1,7 @@
-"""`Deduplicator`, the public interface of an index, with methods that block.
+"""`Deduplicator`, the main class of this package: it recognizes pages that were seen before.
 
-`crawldedup.index.judging` has the steps from a page to its verdict, and `crawldedup.index.lifetime`
-opens and closes an index.
+Its methods block. `crawldedup.index.judging` has the steps from a page to its verdict, and
+`crawldedup.index.lifetime` opens and closes an index.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ from crawldedup.stores.contract import CrawlSession, PageName, StoreInfo
 from crawldedup.verdict import CheckedText, Match, Verdict
 
 _MOST_SEARCHES: Final = 10_000
-"""How often to search for pages with a text to forget. Others may add such pages meanwhile."""
+"""The maximum number of searches for pages to forget. Others may add such pages meanwhile."""
 
 OnUnreadable = Callable[[Page, PageError], None]
 
@@ -231,7 +231,7 @@ class Deduplicator:
         return removed
 
     def _forget_found(self, page: Page) -> int:
-        """Remove those pages with the text of `page` that one search finds; return how many."""
+        """Remove the pages with the text of `page` that one search finds, and return how many."""
         search = self._judge.search(page)
         removed = 0
         for record in search.records:

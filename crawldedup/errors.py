@@ -1,4 +1,4 @@
-"""The errors of this package, in one tree.
+"""The errors that this package raises, all derived from `CrawlDedupError`.
 
 Each message says what was given, what is allowed, and what to change.
 
@@ -50,7 +50,7 @@ class ProfileMismatchError(CrawlDedupError):
     def __init__(
         self, where: str, *, index_profile: str, own_profile: str, changes: tuple[str, ...] = ()
     ) -> None:
-        """Make the message.
+        """Make the message from what has changed.
 
         Args:
             where: The index.
@@ -101,7 +101,7 @@ class PageError(CrawlDedupError):
 
     @classmethod
     def after(cls, error: Exception, what: str) -> Self:
-        """Return the error for a page if a step failed with another error.
+        """Make the error for a page if a step of reading it failed with another error.
 
         The message names the step.
         """

@@ -1,4 +1,4 @@
-"""Convert the host of a URL to the ASCII form that is used in requests.
+"""Convert the hosts in URLs to ASCII, the form in which requests are sent.
 
 For example, münchen.example and m%C3%BCnchen.example become xn--mnchen-3ya.example.
 """
@@ -47,7 +47,7 @@ def ascii_host(host: str) -> str:
 
 
 def _decoded(name: str) -> str:
-    """Return a name with its percent-encoded characters decoded.
+    """Decode the percent-encoded characters of a name.
 
     It is unchanged if the result wouldn't be a host.
     """

@@ -1,4 +1,4 @@
-"""The journals of crawls: JSON lines that record each response, in one file per process.
+"""The journals of crawls: files of JSON lines that record what happened to each response.
 
 The first line is a header, and the last line says how the crawl ended. If a process is killed, only
 the last line is missing.
@@ -43,7 +43,7 @@ OUTCOMES: Final = {  # the names of kinds in the lines of checked pages
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The file of a journal, and the values of its first line."""
+    """A journal that was found: its file, and the values of its first line."""
 
     crawldedup_journal: Literal[1]
     crawl: str
@@ -60,7 +60,7 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class CrawlSummary:
-    """A crawl in a source.
+    """A crawl that has left journals, and how it ended.
 
     Attributes:
         name: The name of the crawl, unique within its source.
@@ -81,12 +81,12 @@ class CrawlSummary:
 
 
 def line_of(record: Mapping[str, Any]) -> bytes:
-    """Return a record as one line."""
+    """Return a record as a line of a journal."""
     return json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
 def shown(url: str) -> str:
-    """Return a URL without lone surrogates, cut off at `LONGEST_URL`.
+    """Make a URL safe to write: without lone surrogates, and cut off at `LONGEST_URL`.
 
     If it's cut off, it ends with a hash of the whole URL and "…".
     """
@@ -97,7 +97,10 @@ def shown(url: str) -> str:
 
 
 def check_journal(name: str, value: object) -> str | bool:
-    """Return the directory of journals, or False for none. Raises ConfigurationError."""
+    """Check the option with the directory of journals; False means none.
+
+    Raises ConfigurationError.
+    """
     if value is False or (isinstance(value, str) and value.lower() in ("false", "0")):
         return False
     if not isinstance(value, str | PurePath) or str(value) in ("", "store") or "://" in str(value):
@@ -107,13 +110,13 @@ def check_journal(name: str, value: object) -> str | bool:
 
 
 def crawl_of(spider: str, started: float) -> str:
-    """Return a name for a crawl: its spider and its start in UTC, to the millisecond."""
+    """Name a crawl by its spider and its start in UTC, to the millisecond."""
     second = time.strftime("%Y%m%dT%H%M%S", time.gmtime(started))
     return f"{_safe(spider)}-{second}.{int(started * 1000) % 1000:03d}"
 
 
 def name_of_job(job: Path | None, name: str) -> str:
-    """Return the name of the first run of a job, which is this one unless there was one before."""
+    """Return the name of a job's first run, which is this run unless there was one before."""
     with suppress(OSError, ValueError):
         if job is not None and (job / NAME_FILE).exists():
             return namespace(NAME_FILE, (job / NAME_FILE).read_text("ascii"))
@@ -123,7 +126,7 @@ def name_of_job(job: Path | None, name: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text that is safe in the name of a file, with all other characters replaced.
+    """Make a text safe for the name of a file, by replacing all other characters.
 
     If anything was replaced, it ends with a hash, so names stay different.
     """
@@ -136,7 +139,7 @@ def _hash_of(text: str, size: int) -> str:
 
 
 class FileJournal:
-    """Writes a journal to a new file, and removes old journals to make room.
+    """A new journal, written line by line. Old journals are removed to make room for it.
 
     If something fails, lines are lost, and `trouble` says why.
     """
@@ -162,7 +165,7 @@ class FileJournal:
         self.write(line_of(header))
 
     def write(self, line: bytes) -> None:
-        """Write a line, if there is room for it."""
+        """Append a line, if there is room for it."""
         if self._file is not None:
             try:
                 # If a full disk has cut off a line, its end begins the next one.
@@ -171,7 +174,7 @@ class FileJournal:
                 self.trouble = str(error)
 
     def close(self) -> None:
-        """Close the file; harmless when repeated."""
+        """Close the file. Closing it more than once is harmless."""
         if self._file is not None:
             with suppress(OSError):
                 os.close(self._file)
@@ -179,7 +182,7 @@ class FileJournal:
 
 
 def _prune(directory: Path, keep: int, *, present: str) -> None:
-    """Remove the oldest crawls above a limit, which includes the `present` one.
+    """Remove the journals of the oldest crawls above a limit, which includes the `present` one.
 
     Other files and running crawls stay.
     """
@@ -193,20 +196,21 @@ def _prune(directory: Path, keep: int, *, present: str) -> None:
 
 
 def _is_written(path: Path) -> bool:
-    """Return whether the crawl of a journal is still running, according to its lock.
+    """Return whether a journal is still being written, because its crawl is running.
 
-    Raises OSError if it cannot be opened.
+    A running crawl holds a lock on it. Raises OSError if it cannot be opened.
     """
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:  # or a file system without locks, where the end of a crawl can't be seen
+        except OSError:
+            # Or the file system has no locks, so it doesn't show that a crawl has ended.
             return True
     return False
 
 
 def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> list[Journal]:
-    """Return the journals of the named crawl or the last one, in the order of their starts.
+    """Find the journals of a crawl, by its name or else the last one, in the order of their starts.
 
     If no folder is given, all files belong to one crawl. In a folder, files that aren't journals
     are ignored. Raises ConfigurationError for a file that isn't a journal, and if the crawl has
@@ -234,7 +238,7 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
 def find_before(
     sources: Iterable[str | Path], later: list[Journal], moment: float
 ) -> list[Journal]:
-    """Return the journals of the last crawl of a spider that started by a moment.
+    """Find the journals of the last crawl that a spider started before a moment.
 
     Args:
         sources: Folders, or files.
@@ -262,7 +266,7 @@ def find_before(
 
 
 def journals(source: str | Path, crawl: str | None = None) -> list[Path]:
-    """Return the files of one crawl, one for each process.
+    """Return the journal files of one crawl, one for each of its processes.
 
     Args:
         source: A directory, or a file.
@@ -284,7 +288,7 @@ def journals(source: str | Path, crawl: str | None = None) -> list[Path]:
 
 
 def crawls(source: str | Path) -> list[CrawlSummary]:
-    """Return the crawls of a directory or file, the latest first.
+    """List the crawls that have left journals in a directory or file, the latest first.
 
     Raises:
         ConfigurationError: There is nothing at `source`, or the file isn't a journal.
@@ -341,7 +345,7 @@ def _journals_at(place: Path) -> list[Journal]:
 
 
 def _by_crawl(found: Iterable[Journal]) -> dict[str, list[Journal]]:
-    """Return the journals of each crawl in the order of their starts, the latest crawl first."""
+    """Group journals by crawl, the latest crawl first. Within a crawl, they are in order."""
     of_crawls: dict[str, list[Journal]] = {}
     for journal in sorted(found, key=lambda journal: journal.started):
         # The last journal of a crawl determines its position.

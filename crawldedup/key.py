@@ -18,7 +18,10 @@ import mmh3
 from crawldedup.checks import KEY_BYTES
 
 _NEVER_MMH3: Final = frozenset({"url", "line", "number", "headings"})
-"""Purposes whose hashes must be hard to construct even without a secret."""
+"""The purposes for which not even an index without a secret uses mmh3.
+
+For these, it must be hard to construct a value with a given hash.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,11 @@ class Key:
 
     @property
     def suffix(self) -> str:
-        """The end of the profile of an index that has this key."""
+        """What the key adds to the end of an index's profile, so indexes with other keys differ."""
         return f"/key.{self.id:016x}" if self.secret else "/key.0"
 
     def number(self, value: bytes, purpose: str) -> int:
-        """Return a 64-bit hash of a value.
+        """Return a 64-bit hash of a value, which depends on the secret.
 
         Without a secret, this is mmh3, and it's easy to construct a value with a given hash. Hashes
         of URLs never use mmh3, because nothing but that hash identifies a page. Neither do hashes
@@ -73,7 +76,7 @@ class Key:
 
     @staticmethod
     def stretch(number: int, size: int) -> bytes:
-        """Stretch a 64-bit hash that was made with a key to more bytes.
+        """Turn a 64-bit hash into more bytes.
 
         Args:
             number: The hash. Only equal hashes give equal bytes.
@@ -87,7 +90,7 @@ NO_KEY: Final = Key()
 
 
 class Salt(NamedTuple):
-    """The constants that are XORed into a fingerprint to set its scope apart from others."""
+    """The constants of a scope, which are XORed into fingerprints to keep scopes apart."""
 
     #: 64 bits for the search bits and the digest.
     number: int
@@ -100,7 +103,7 @@ NO_SALT: Final = Salt(0, 0)
 
 @lru_cache(maxsize=4096)
 def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> Salt:
-    """Return the salt of a scope.
+    """Return the salt of a scope. Pages of different scopes then look unrelated.
 
     Args:
         scope: What sets pages apart, such as a site or a spider. "" stands for no scope.

@@ -1,4 +1,4 @@
-"""Let packages import their public names on first use (PEP 562)."""
+"""Import the public names of a package only when they are first used (PEP 562)."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class LazyNames(NamedTuple):
-    """The names that a package must define for lazy imports, in the order of assignment."""
+    """What a package needs to define for lazy imports, in the order of assignment."""
 
     getattr: Callable[[str], Any]
     dir: Callable[[], list[str]]
@@ -14,7 +14,7 @@ class LazyNames(NamedTuple):
 
 
 def lazy(package: str, names: Mapping[str, str]) -> LazyNames:
-    """Return `__getattr__`, `__dir__` and `__all__` for a package.
+    """Make `__getattr__`, `__dir__` and `__all__` for a package whose names are imported lazily.
 
     Args:
         package: The name of the package.

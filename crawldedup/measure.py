@@ -1,8 +1,8 @@
-"""Measure what crawldedup and methods from the literature find among your own pages.
+"""The command `crawldedup bench`, which compares crawldedup with other methods on your own pages.
 
-`crawldedup bench PAGES` gives the pages to each method in order. A method remembers the pages that
-it doesn't flag. The result is compared with the exact Jaccard similarity, by word 3-shingles, of
-every page to the pages kept before it.
+It gives the pages to each method in order. A method remembers the pages that it doesn't flag. The
+result is compared with the exact Jaccard similarity, by word 3-shingles, of every page to the pages
+kept before it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from crawldedup.page import Page
 
 DEFAULT: Final = "crawldedup"
-# A flagged page is false if its best similarity is more than this below the required one.
+# A flagged page is a false duplicate if its best similarity is lower than the required one by more
+# than this.
 TOLERANCE: Final = 0.1
 SLOW: Final = {
     "brute force": 2000
@@ -68,7 +69,7 @@ BENCH: Final = Command(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page of a corpus.
+    """A page to try the methods on.
 
     `text` is its main text. `marks` tell it apart from pages that read alike, and are None for a
     text without a title. `links` are the canonical links in its head.
@@ -82,7 +83,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pages in the order of a crawl.
+    """The pages to try the methods on, in the order of a crawl.
 
     `unreadable` and `repeated` (with the URL of an earlier one) count the pages left out.
     """
@@ -94,15 +95,17 @@ class Corpus:
 
 
 Check = Callable[[Document], str | None]
-"""Returns the URL of an earlier page that a page resembles, or "" if the method can't name it.
-Remembers other pages.
+"""A method under test. Given a page, it returns the URL of an earlier page that this one resembles.
+
+The URL is "" if the method can't name the page. A page that resembles no other is remembered, and
+the result is None.
 """
 Progress = Callable[[int, int | None], object]  # takes the number of pages done, and of all pages
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A page, and what a method made of it.
+    """What a method has decided about a page, with the exact similarity to judge it by.
 
     `exact` is its similarity to `nearest`: the most similar page kept before it that isn't a
     sibling, or for a page kept apart, the most similar sibling. `original` is the page that the
@@ -117,14 +120,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The results of a method in a corpus.
+    """The results of a method: how many duplicates it found, and how many false ones.
 
-    They depend on the best similarity of each page with an earlier page that the method kept.
-    Pages in `missed` reach `similarity` but weren't flagged. Pages in `false` were flagged but are
-    more than `TOLERANCE` below it, and `between` counts flagged pages that are less than that below
-    it. `recall` is the share of the pages to find that was found, or None if there are none. Pages
-    in `apart` weren't flagged, and only a sibling reaches `similarity`. Pages with fewer words than
-    a fingerprint needs don't count. `microseconds` is the processor time per page, once its text is
+    They depend on the best similarity of each page with an earlier page that the method kept. Pages
+    in `missed` reach `similarity` but weren't flagged. Pages in `false` were flagged but are more
+    than `TOLERANCE` below it, and `between` counts flagged pages that are less than that below it.
+    `recall` is the share of the pages to find that was found, or None if there are none. Pages in
+    `apart` weren't flagged, and only a sibling reaches `similarity`. Pages with fewer words than a
+    fingerprint needs don't count. `microseconds` is the processor time per page, once its text is
     there.
     """
 
@@ -141,7 +144,7 @@ class Trial:
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Measure the methods on the pages, and print one table."""
+    """Run the command `bench`: try the methods on the pages, and print a table."""
     # Imported here so that `--help` does not have to wait for numpy.
     from crawldedup.commands.feeds import Fields
     from crawldedup.commands.sources import readable_items, require_sources
@@ -185,8 +188,9 @@ def run(given: Namespace, output: Output) -> None:
 
 
 def methods(options: Options) -> dict[str, Callable[[], Check]]:
-    """Return functions that make crawldedup's default and each method from the literature,
-    by name.
+    """Return the methods to compare by name: crawldedup, and those from the literature.
+
+    Each is a function that starts the method with an empty index.
     """
     from crawldedup.literature.bench import METHODS
 
@@ -201,9 +205,7 @@ def methods(options: Options) -> dict[str, Callable[[], Check]]:
 
 
 def default_check(options: Options) -> Check:
-    """Return the check of a Deduplicator with these options, for texts that have already
-    been read.
-    """
+    """Return crawldedup as a method under test, for texts that have already been read."""
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.reading.reader import PageContent, PageReader
 
@@ -230,7 +232,9 @@ def _name_of(sources: Sequence[str]) -> str:
 
 
 def read_corpus(source: str, options: Options | None = None, *, limit: int | None = None) -> Corpus:
-    """Read the pages of one source, as `crawldedup.commands.sources.readable_items` does.
+    """Read the pages of a source as a corpus.
+
+    The source may be anything that `crawldedup.commands.sources.readable_items` takes.
 
     Raises the first error of the source. The rest is as in `corpus_of`.
     """
@@ -250,10 +254,10 @@ def corpus_of(
     limit: int | None = None,
     progress: Progress = lambda *_: None,
 ) -> Corpus:
-    """Return the pages of items of sources as a corpus.
+    """Read the pages of items as a corpus.
 
-    The extractor of the options finds the main text of HTML. At most `limit` pages are read.
-    Raises ConfigurationError if none of them can be read.
+    The extractor of the options finds the main text of HTML. At most `limit` pages are read. Raises
+    ConfigurationError if none of them can be read.
     """
     from crawldedup.commands.items import Unread
     from crawldedup.page import Page
@@ -297,7 +301,7 @@ def run_trial(
     similarity: float,
     progress: Progress = lambda *_: None,
 ) -> Trial:
-    """Give a corpus to a method, and compare its answers with the exact similarities.
+    """Try a method on a corpus, and compare its answers with the exact similarities.
 
     Only the default keeps siblings apart.
     """
@@ -351,7 +355,7 @@ def run_trial(
 
 
 def siblings_among(documents: Sequence[Document]) -> Callable[[int, int], bool]:
-    """Return a function that says whether two documents, given by number, are siblings."""
+    """Return a function that says whether two documents are siblings, given their numbers."""
     marks = [_marks_of(document) for document in documents]
 
     def are_siblings(page: int, other: int) -> bool:
@@ -373,7 +377,7 @@ def _marks_of(document: Document) -> Marks | None:
 
 
 def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, Any]:
-    """Return plain values, ready for JSON."""
+    """Return the results as plain values, ready for JSON."""
     counts = {
         "pages": len(corpus.documents),
         "unreadable": corpus.unreadable,
@@ -391,7 +395,10 @@ def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, 
 def print_trials(
     corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()
 ) -> None:
-    """Print a line for each method, fitted to a terminal, or unbroken in a pipe."""
+    """Print the results, with a line for each method that fits a terminal.
+
+    In a pipe, it isn't cut.
+    """
     if not console.is_terminal:
         console = Console(file=console.file, width=200, highlight=False)
     left_out = {"unreadable": corpus.unreadable, "with the URL of an earlier one": corpus.repeated}

@@ -1,4 +1,4 @@
-"""Declare every option of an index once.
+"""The options of an index, each of which is declared once, with its check and its help text.
 
 The library, Scrapy's settings, the command line and the reference all use these declarations.
 """
@@ -39,15 +39,16 @@ def _distinguish(name: str, value: object) -> object:
 
 
 def _check_in(module: str, check: str) -> Check:
-    """Return a check from a module that's only imported on first use, so that options load fast."""
+    """Return a check from a module that is only imported when it's used, so options load fast."""
     return lambda name, value: getattr(import_module(module), check)(name, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of its owner: "index", "library" (not in Scrapy), "crawl" or "items".
+    """The declaration of an option.
 
-    A text is converted to its `kind`.
+    It has an owner: "index", "library" (not in Scrapy), "crawl" or "items". A text is converted to
+    its `kind`.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Option:
     kind: type
 
     def from_text(self, text: str) -> Any:
-        """Return the value of a text from a command line or a setting, unchecked."""
+        """Convert a text from a command line or a setting to a value, which isn't checked yet."""
         if self.kind is bool:
             return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
         try:
@@ -127,7 +128,7 @@ class OptionValues(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of an index, checked.
+    """The values of all options of an index, checked when they are set.
 
     Nothing is opened or built yet: `Deduplicator.from_options` does that.
 
@@ -292,7 +293,7 @@ class Options:
             )
 
     def index_values(self) -> dict[str, Any]:
-        """Return the options of an index by name, without the store."""
+        """Return the values of an index's options by name, without the store."""
         names = [declared.name for declared in fields(Options)]
         return {name: getattr(self, name) for name in names if name != "store"}
 
@@ -313,7 +314,7 @@ class Options:
 
 
 def options_of(cls: type[Options] = Options) -> tuple[Option, ...]:
-    """Return the declared options of a class, in order."""
+    """Return the declarations of a class's options, in order."""
     return tuple(
         Option(declared.name, declared.default, **declared.metadata) for declared in fields(cls)
     )

@@ -1,4 +1,4 @@
-"""A page as users pass it in."""
+"""The pages that users pass in, with everything they know about them."""
 
 from dataclasses import dataclass
 from types import NoneType
@@ -10,13 +10,13 @@ from crawldedup.fingerprinting.bits import Fingerprint, check_fingerprint
 from crawldedup.options import check_similarity
 
 WORST_RANK: Final = 255
-"""The worst rank of a page: a rank is one byte of its record."""
+"""The worst rank of a page. A rank takes one byte of a page's record."""
 
 _check_rank: Final = checks.whole(0, WORST_RANK)
 
 
 class _Type(NamedTuple):
-    """The types that a field allows."""
+    """The types that a field of a page may have."""
 
     classes: tuple[type, ...]
     allowed: str  #: The same in words, for the error.

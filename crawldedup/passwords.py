@@ -1,4 +1,4 @@
-"""Remove the passwords in URLs from URLs and messages."""
+"""Remove passwords from URLs and from messages that contain URLs."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ _LOGIN: Final = re.compile(r"(?<=://)([^/?#:@]*):[^/?#]*@")
 
 
 def without_passwords(message: str) -> str:
-    """Return a message without the passwords in URLs of stores and pages."""
+    """Remove the passwords of stores' and pages' URLs from a message."""
     return _URL.sub(_without_password, message)
 
 
@@ -21,7 +21,7 @@ def _without_password(url: re.Match[str]) -> str:
 
 
 def shown_url(url: str) -> str:
-    """Return a store URL without its password, for messages."""
+    """Remove the password from a store's URL, for messages."""
     scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
     if not separator:
         # It may be a URL with a typo in its scheme.

@@ -1,4 +1,4 @@
-"""Check the user's regular expressions, and match them against URLs."""
+"""The regular expressions that users give to select URLs: check and match them."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ _log: Final = logging.getLogger("crawldedup")
 
 
 def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
-    """Return whether a pattern is found in a URL.
+    """Return whether a regular expression matches somewhere in a URL.
 
     If that takes longer than a twentieth of a second, return `otherwise`.
     """
@@ -39,7 +39,10 @@ def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
 
 
 def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
-    """Compile regular expressions: one, or several in a list, as texts or compiled already."""
+    """Check an option that holds regular expressions, and compile them.
+
+    There may be a single one, or several in a list, as texts or compiled already.
+    """
     if isinstance(value, str) and re.match(r"\[\s*(['\"]|]$)", value):
         try:  # Scrapy's command line passes strings.
             value = json.loads(value)

@@ -1,4 +1,4 @@
-"""Dictionaries that keep only the most recent values."""
+"""Dictionaries with limited room, which keep the most recent values."""
 
 import hashlib
 from typing import Final, Generic, TypeVar
@@ -6,14 +6,14 @@ from typing import Final, Generic, TypeVar
 _LONGEST_NAME: Final = 200
 _DIGEST_BYTES: Final = 32
 _BYTES_OF_ENTRY: Final = 300
-"""The approximate size of an entry, apart from its name and its value."""
+"""The approximate size of an entry in bytes, not counting its name and its value."""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 def put_last(values: dict[K, V], key: K, value: V, most: int) -> None:
-    """Put a value at the end of a dictionary, and remove the first one if there are too many.
+    """Add a value to the end of a dictionary, and remove the oldest if there are too many.
 
     Args:
         values: The dictionary, oldest value first.
@@ -29,7 +29,7 @@ def put_last(values: dict[K, V], key: K, value: V, most: int) -> None:
 
 
 class RecentBytes(Generic[V]):
-    """The most recent values by name, within limits that hold no matter what the values are.
+    """A dictionary of the most recent values, limited in number and in bytes.
 
     Args:
         most: The maximum number of values.
@@ -46,12 +46,12 @@ class RecentBytes(Generic[V]):
         return len(self._values)
 
     def get(self, name: str) -> V | None:
-        """Return the value of a name, or None."""
+        """Return the value with this name, or None if it isn't among the most recent."""
         entry = self._values.get(name)
         return entry[0] if entry is not None else None
 
     def put(self, name: str, value: V, size: int) -> None:
-        """Put a value at the end, and remove the first ones while there are too many.
+        """Add a value, and remove the oldest ones while there are too many.
 
         Args:
             name: The name of the value. A value that it already has is replaced.
@@ -72,7 +72,7 @@ class RecentBytes(Generic[V]):
 
 
 def shortened(name: str) -> str:
-    """Return a name to store. A long name is replaced with a digest that nobody can forge."""
+    """Shorten a long name to a digest that nobody can forge."""
     if len(name) <= _LONGEST_NAME:
         return name
     digest = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES)

@@ -1,4 +1,4 @@
-"""Decide which pages may be compared: sites, parameters that keep pages apart, and page keys.
+"""Decide which pages of an index may be compared with each other.
 
 A scope keeps the pages of different sites or spiders apart within one index, and so do the values
 of parameters that a user names. A scope acts as a salt: constants are XORed into all bits that
@@ -30,7 +30,7 @@ _NamesByHost = Annotated[
 ]
 EVERY_HOST: Final = "*"
 _IPV4: Final = re.compile(r"[\d.]+")
-# Words before the folder of a user or a project. Deep in a path, fewer of these words count.
+# Folders that contain a folder per user or project. Deep in a path, fewer of these words count.
 _USERS: Final = (
     "users?|u|members?|profiles?|accounts?|tenants?|benutzer|utilisateurs?|usuarios?|utenti|"
     "mitglieder"
@@ -91,7 +91,7 @@ _SHARED_HOSTS: Final = frozenset(
     )
 )
 TOLD_APART: Final = "a person has told them apart (the option `apart`)"
-"""Why two pages are not compared if a user keeps them apart."""
+"""The reason for not comparing two pages if a user keeps them apart."""
 
 _TOLD_APART: Final = "told apart from all pages: "
 _ALLOWED: Final = (
@@ -126,7 +126,7 @@ def _site_of_host(host: str) -> str:
 
 
 def site_of(url: str) -> str:
-    """Return the registered domain of a URL, such as example.co.uk or user.github.io.
+    """Return the site of a URL: its registered domain, such as example.co.uk or user.github.io.
 
     Below an unknown suffix such as .internal, the domain has two labels. A host without a suffix,
     such as 10.0.0.1, is returned as it is. For a broken URL, the result is "". Letters beyond ASCII
@@ -151,7 +151,7 @@ class Folder(NamedTuple):
 
     @property
     def undated(self) -> str:
-        """The path with 0 instead of a year and a month, so all folders of an archive are alike.
+        """The path with 0 in place of a year and a month, so an archive's folders are all the same.
 
         The part that names a user stays as it is.
         """
@@ -160,7 +160,7 @@ class Folder(NamedTuple):
 
     @property
     def form(self) -> str:
-        """The path with 0 instead of each number, because a site may have a folder per question.
+        """The path with 0 in place of each number, because a site may have a folder per question.
 
         The part that names a user stays as it is.
         """
@@ -192,7 +192,7 @@ class Folder(NamedTuple):
         return not has_user and _HAS_USERS.fullmatch(unquote(last)) is not None
 
     def _split(self) -> tuple[str, str]:
-        """Return the part of the path that names a user, and the rest."""
+        """Split the path into the part that names a user, and the rest."""
         if is_shared_host(self.host):
             return self.path, ""
         names = self.path.split("/")
@@ -203,7 +203,7 @@ class Folder(NamedTuple):
 # Cached, because the folders in which a line was seen are read for each page of their host.
 @lru_cache(maxsize=1024)
 def _end_of_users(path: str) -> int:
-    """Return the number of path parts that name a user, 0 if none of them does."""
+    """Return how many parts of a path name a user; 0 if none does."""
     end = 0
     for place, name in enumerate(path.split("/")[:_DEEPEST]):
         if end and place >= end:
@@ -217,7 +217,7 @@ def _end_of_users(path: str) -> int:
 
 
 def folder_of(url: str) -> Folder:
-    """Return the host and the folder of a page, or two empty texts for a broken URL."""
+    """Return the folder of the page at a URL. For a broken URL, its host and path are ""."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -227,7 +227,7 @@ def folder_of(url: str) -> Folder:
 
 
 def folder_at(host: str, path: str) -> Folder:
-    """Return the host and the folder of the page with this path."""
+    """Return the folder of the page at a path of a host."""
     # Notes are written in UTF-8, which has no surrogates.
     host, path = (part.encode("utf-8", "backslashreplace").decode() for part in (host, path))
     path_of_names = path.strip("/")
@@ -254,7 +254,7 @@ def is_shared_host(host: str) -> bool:
 
 
 def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) -> int:
-    """Return the 64 bits that identify a page in an index.
+    """Return the 64-bit hash that identifies a page in an index.
 
     Args:
         scope_key: The scope of the page.
@@ -267,7 +267,7 @@ def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) 
 
 
 def check_parameters(name: str, value: Any) -> Parameters | None:
-    """Return the value of an option that names parameters.
+    """Check the value of an option that names URL parameters, and return it.
 
     Args:
         name: The option, for error messages.
@@ -292,13 +292,13 @@ def check_parameters(name: str, value: Any) -> Parameters | None:
 
 
 def normal_host(host: str) -> str:
-    """Return the normal form of a host that a user names: in lower case, and without "www."."""
+    """Normalize a host that a user names: in lower case, and without "www."."""
     hostname = urlsplit(canonical_url(f"http://{host.strip()}")).hostname
     return str(hostname).removeprefix("www.")
 
 
 def values_at(by_host: Mapping[str, Sequence[str]], hostname: str) -> set[str]:
-    """Return the values for a host: those of all hosts that it is, or is a subdomain of.
+    """Return the values that apply to a host: its own, and those of the domains above it.
 
     Args:
         by_host: Values by host, in its normal form; "*" means every host.
@@ -315,7 +315,7 @@ def values_at(by_host: Mapping[str, Sequence[str]], hostname: str) -> set[str]:
 def kept_apart(
     parameters: Parameters | None, url: str, apart: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """Return the user's reasons for keeping a page apart from others.
+    """Return the user's reasons for keeping a page apart, to be compared with those of others.
 
     Args:
         parameters: The names of parameters that keep pages with other values apart, if there are
@@ -342,7 +342,7 @@ def kept_apart(
 
 
 def named_difference(first: Sequence[str], second: Sequence[str]) -> str:
-    """Say in words which reasons of the user keep two pages apart, given those of each page.
+    """Say which of the user's reasons keep two pages apart, given the reasons for each page.
 
     The reasons are the results of `kept_apart`.
     """

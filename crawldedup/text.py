@@ -1,13 +1,13 @@
-"""Helpers for texts that people read."""
+"""Prepare texts that people will read."""
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return a number together with its noun, as in "1 page" or "2,000 pages"."""
+    """Put a number and a noun together, as in "1 page" or "2,000 pages"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def printable(text: str, longest: int = 500) -> str:
-    """Return a text with control characters and line ends escaped.
+    """Make a text safe to print, by escaping control characters and line ends.
 
     Args:
         text: The text.

@@ -1,4 +1,4 @@
-"""Bring URLs into their normal form, and find the canonical URL that a page claims to have.
+"""Normalize URLs, and find the canonical URL that a page claims to have.
 
 A page makes this claim with <link rel=canonical> or a Link header (RFC 6596, RFC 8288). The claim
 is often wrong (some sites name their home page on every page), so callers must compare the texts.
@@ -40,7 +40,7 @@ _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
 # The normal form of a page's URL is needed several times.
 @lru_cache(maxsize=64)
 def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
-    """Return the normal form of a URL, with its query sorted and without its fragment.
+    """Return the normal form of a URL: its query is sorted, and its fragment is removed.
 
     Args:
         url: The URL. If it is broken or very long, it is returned as it is.
@@ -55,7 +55,7 @@ def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
 
 
 class HeadLinks(NamedTuple):
-    """The links in the head of a page, as they are written there."""
+    """The links in the head of a page that concern its canonical URL, as they are written there."""
 
     #: The base that the links are relative to, or "" for the URL of the page.
     base: str = ""
@@ -69,7 +69,7 @@ NO_LINKS: Final = HeadLinks()
 def claimed_url(
     url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[str] = ()
 ) -> str | None:
-    """Return the canonical URL that a page claims to have, as an absolute URL.
+    """Return the canonical URL that a page claims to have, made absolute.
 
     Args:
         url: The URL of the page.
@@ -95,11 +95,10 @@ def claimed_url(
 
 
 def is_same_page(url: str, claimed: str) -> bool:
-    """Return whether a page names just itself, or the home page of its site, as its canonical URL.
+    """Return whether a page's canonical URL says nothing: it is the page itself or the home page.
 
-    Either says nothing about the page. It names itself if the URL is only spelled differently: in
-    the scheme, "www.", the port, the ending or a missing query. Some sites name their home page on
-    every page.
+    It is the page itself if the URL is only spelled differently: in the scheme, "www.", the port,
+    the ending or a missing query. Some sites name their home page on every page.
 
     Args:
         url: The URL of the page.
@@ -116,7 +115,7 @@ def is_same_page(url: str, claimed: str) -> bool:
 
 
 class _Spelling(NamedTuple):
-    """The parts of a URL that tell two pages apart."""
+    """The parts in which the URLs of different pages differ, however they are spelled."""
 
     host: str
     path: str
@@ -146,7 +145,7 @@ def _in_headers(headers: Iterable[str]) -> Iterator[str]:
 
 
 def _joined(base: str, link: str) -> str:
-    """Return the absolute URL of a link, or "" if it's very long or not an http(s) URL."""
+    """Make the URL of a link absolute. If it's very long or not an http(s) URL, return ""."""
     try:
         url = urljoin(base, link.strip())
         parts = urlsplit(url)
@@ -157,7 +156,9 @@ def _joined(base: str, link: str) -> str:
 
 
 def pattern_of(url: str) -> str:
-    """Return the pattern of a URL, such as ``http://example.com/calendar/*/*?view``.
+    """Return the pattern that a URL has in common with others of its site.
+
+    An example is ``http://example.com/calendar/*/*?view``.
 
     It consists of the host, the plain words of the path, and the names of the parameters.
     """
@@ -170,7 +171,7 @@ def pattern_of(url: str) -> str:
 
 
 def places_of(url: str) -> tuple[str, str]:
-    """Return the pattern of a URL, and the pattern of all URLs in its first folder."""
+    """Return two patterns for a URL: its own, and that of everything in its first folder."""
     pattern = pattern_of(url)
     scheme, _, rest = pattern.partition("?")[0].partition("://")
     host, first, *_ = [*rest.split("/"), ""]

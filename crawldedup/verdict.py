@@ -1,4 +1,4 @@
-"""The answers for users: `Verdict` for a checked page, and `Match` for a page that was found."""
+"""What users get as answers: a `Verdict` on a checked page, and a `Match` for a page found."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -66,7 +66,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer for one page.
+    """The answer for a checked page: what kind of page it is, and why.
 
     The earlier page of a `revisit` is the page itself, with the text that was delivered last. The
     similarity is None for a revisit whose texts are too short.
@@ -147,7 +147,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class MainText:
-    """The main text and the name of a page."""
+    """The main text of a page, and its name, for the user."""
 
     text: str  #: The main text, including lines whose numbers change with every load.
     name: str | None = None  #: The name of the page, as it is written.
@@ -197,7 +197,7 @@ class Match:
 
 
 def mark_of_sibling(verdict: Verdict) -> str | None:
-    """Return the kind of mark that kept a page apart from one that reads alike, or None.
+    """Return the kind of mark that made a new page a sibling of one that reads alike, or None.
 
     This is `rejected_by`, unless that's `similarity` or `crowd`.
     """
@@ -253,7 +253,7 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
 
 
 def _describe_similarity(verdict: Verdict) -> str:
-    """Return how similar a page is, as in " (0.556, a proved view)"."""
+    """Say in parentheses how similar a page is, as in " (0.556, a proved view)"."""
     figures = [] if verdict.similarity is None else [f"{verdict.similarity:.3f}"]
     if verdict.by_view:
         figures.append("a proved view")
@@ -261,14 +261,14 @@ def _describe_similarity(verdict: Verdict) -> str:
 
 
 def _describe_changes(changes: tuple[str, ...]) -> str:
-    """Return what has changed on a page, as in "other data and other text"."""
+    """Say what has changed on a page, as in "other data and other text"."""
     if not changes:
         return _CHANGES["text"]
     return " and ".join([_CHANGES.get(change) or kind_in_words(change) for change in changes])
 
 
 def _describe_sibling(verdict: Verdict, unnamed: str) -> str:
-    """Return which page a new page is a sibling of, and by which mark."""
+    """Say which page a new page is a sibling of, and by which mark."""
     mark = mark_of_sibling(verdict)
     if mark is None:
         return ""
@@ -276,7 +276,7 @@ def _describe_sibling(verdict: Verdict, unnamed: str) -> str:
 
 
 def _describe_coverage(coverage: Coverage) -> str:
-    """Return how much of a page is new, and which page has most of the rest."""
+    """Say how much of a page is new, and which page has most of the rest."""
     url, words = coverage.sources[0]
     source = printable(url or "an unknown page")
     if len(coverage.sources) > 1:

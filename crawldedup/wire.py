@@ -1,4 +1,4 @@
-"""Encode and decode the values that cross a process or a network. Nothing is pickled."""
+"""Encode values as JSON or MessagePack for other processes and machines. Nothing is pickled."""
 
 import base64
 import json
@@ -21,12 +21,12 @@ _NUMBERS: Final = ("search", "digest", "key_id")
 
 
 def from_weights(weights: Floats) -> bytes:
-    """Return weights in the form that msgspec encodes."""
+    """Convert weights to bytes, so that msgspec can encode them."""
     return weights.astype("<f4", copy=False).tobytes()
 
 
 def to_weights(_: type, content: Any) -> Floats:
-    """Return weights from that form, or from Base64 of it.
+    """Convert bytes, or Base64 of them, back to weights.
 
     Raises ValueError and TypeError for anything else.
     """
@@ -35,7 +35,7 @@ def to_weights(_: type, content: Any) -> Floats:
 
 
 def plain(value: Any) -> Any:
-    """Return a public value as plain values, ready for JSON.
+    """Convert a public value, such as a verdict, to plain values, ready for JSON.
 
     A dataclass becomes a dict of its attributes and its properties. In a fingerprint, 64-bit
     numbers are in hexadecimal, and bytes and float32 weights in Base64.
@@ -62,9 +62,9 @@ def plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], values: Any) -> T:
-    """Return the value that `plain` turned into these values. Unknown keys are ignored.
+    """Convert plain values, as `plain` makes them, back to a value of a type.
 
-    Raises ConfigurationError for invalid values.
+    Unknown keys are ignored. Raises ConfigurationError for invalid values.
     """
     try:
         if kind is Fingerprint:
@@ -92,7 +92,7 @@ def _numbered(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def encode(value: Any) -> bytes:
-    """Return a public value as JSON.
+    """Encode a public value as JSON.
 
     Lone surrogates, which a URL may contain, are escaped.
     """

@@ -1,1 +1,1 @@
-"""Find out which downloads the next crawl can save, with URL rules mined from verdicts."""
+"""Advise which downloads the next crawl can save: mine URL rules from the verdicts of a crawl."""

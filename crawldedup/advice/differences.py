@@ -1,4 +1,4 @@
-"""Find the rules that turn the address of a copy into that of its original.
+"""Compare the URLs of a copy and its original, and find rules that turn one into the other.
 
 A rule leads from the worse address to the better one. The better one doesn't have a word for a
 view, such as "print", or else it's shorter.
@@ -19,7 +19,7 @@ _VIEW: Final = re.compile(rf"\b(?:{VIEWS}|mirror|wap)\b|^http:", re.IGNORECASE)
 
 
 class Change(NamedTuple):
-    """What a rule does to addresses, with the meaning of the fields of `Rule`."""
+    """What a rule changes in a URL. The fields have the same meaning as in `Rule`."""
 
     kind: str
     site: str
@@ -28,7 +28,10 @@ class Change(NamedTuple):
 
 
 def changes_between(one: Address, other: Address) -> Iterator[Change]:
-    """Yield the rules that turn one address into the other if they differ in one respect."""
+    """Yield the rules that turn one URL into the other.
+
+    There are none if they differ in several ways.
+    """
     differing = [part != other_part for part, other_part in zip(one, other, strict=True)]
     match differing:
         case [False, False, True]:
@@ -42,7 +45,7 @@ def changes_between(one: Address, other: Address) -> Iterator[Change]:
 
 
 def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
-    """Return the worse of two parts of URLs, and the better one.
+    """Put two parts of URLs in order: the worse one first, then the better one.
 
     `nothing` counts as better, because a rule can't search for it.
     """
@@ -66,7 +69,7 @@ def _of_queries(one: Address, other: Address) -> Iterator[Change]:
 
 
 def _has_short_value(parameter: str) -> bool:
-    """Return whether a parameter has a value that a rule can contain, unlike a session ID."""
+    """Return whether a parameter's value may be part of a rule: it is short, and no session ID."""
     is_short = "=" in parameter and len(parameter) <= _LONGEST_VALUE
     return is_short and not is_token(parameter.partition("=")[2])
 
@@ -77,7 +80,7 @@ def _of_paths(origin: str, one: str, other: str, *, have_queries: bool) -> Itera
 
 
 def _of_beginnings(origin: str, one: str, other: str) -> Iterator[Change]:
-    """Yield the rule for the folders with which two paths begin, if there is one."""
+    """Yield a rule if two paths only differ in the folders that they start with."""
     left = one.split("/")[1:]
     right = other.split("/")[1:]
     # The name of the page comes after the part that differs, and isn't empty.
@@ -96,7 +99,7 @@ def _of_beginnings(origin: str, one: str, other: str) -> Iterator[Change]:
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return how many parts two sequences have in common at the beginning."""
+    """Return how many parts two sequences have in common, counted from the start."""
     for place, (one, other) in enumerate(zip(left, right, strict=False)):
         if one != other:
             return place
@@ -106,7 +109,7 @@ def _common(left: Sequence[str], right: Sequence[str]) -> int:
 def _of_endings(
     origin: str, one: str, other: str, *, are_scripts: bool = False
 ) -> Iterator[Change]:
-    """Yield the rule for the endings of two paths, if there is one.
+    """Yield a rule if two paths only differ in how they end.
 
     For scripts, the query names the content, so a whole path may count as an ending.
     """

@@ -1,4 +1,4 @@
-"""The evidence for rules: the pages of a crawl, and those that a crawl with rules would fetch."""
+"""The pages of a crawl as evidence for rules, and the pages that a crawl with rules would fetch."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,15 +10,15 @@ from crawldedup.advice.rules import Address, Rule, RuleBook
 
 # The maximum number of pages, which take about 300 MB. At most a third of them is from one site.
 MOST_PAGES: Final = 300_000
-START: Final = 0  # the referer of a page that a crawl began with
-UNTOLD: Final = -1  # the referer of a page whose request did not name the page that linked to it
+START: Final = 0  # the referer of pages that the crawl started with
+UNTOLD: Final = -1  # the referer of pages if nothing says which page linked to them
 
 # The URL, outcome, original, digest, referer and depth of a response, as a journal has them.
 Row = tuple[str, str, str | None, str | None, str | None, int | None]
 
 
 class Page(NamedTuple):
-    """A page, as evidence for rules.
+    """A page that a crawl has fetched, as evidence for or against rules.
 
     Pages with the same `content` are copies, and `twin` is the original of a copy.
 
@@ -35,7 +35,7 @@ class Page(NamedTuple):
 
 
 def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
-    """Return the pages of a crawl, up to a maximum number, from its responses in order."""
+    """Read the pages of a crawl from its responses, in order, up to a maximum number."""
     pages: list[Page] = []
     contents: dict[int, int] = {}
     of_site: Counter[str] = Counter()
@@ -76,7 +76,7 @@ Lost = dict[int, tuple[Page, Page]]
 
 
 def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
-    """Walk through a crawl again, fetching only the first page of each target.
+    """Simulate a crawl with rules, which fetches only the first page of each target.
 
     The target of a link that must not be followed is None. Only links in the journal count, which
     has just the first link to each URL that was followed.
@@ -120,7 +120,7 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
 
 
 def saved_by(rules: Iterable[Rule], pages: Sequence[Page]) -> int:
-    """Return how many downloads of these pages all rules together would have saved."""
+    """Return how many of these downloads a crawl with all of the rules would have saved."""
     book = RuleBook(rules)
     fetched, _ = walk(pages, (page.key for page in pages))
     needed, _ = walk(pages, (book.rewritten(page.address)[0].key() for page in pages))

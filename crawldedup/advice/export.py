@@ -1,4 +1,4 @@
-"""Write rules for other tools: duplicate-url-discarder, and the link extractors of Scrapy.
+"""Convert rules for use in other tools: duplicate-url-discarder, and the link extractors of Scrapy.
 
 Patterns can depend on each other, because one may leave a link that another one denies. So each
 pattern is tried together with those accepted before it: with the links in the journal, a crawl
@@ -38,7 +38,7 @@ Returns the reason if the tool can't apply the rule.
 
 
 class Export(NamedTuple):
-    """Rules in the format of a tool, and the number of pages of the crawl that they save.
+    """Rules in the format of another tool, and the number of downloads that they would have saved.
 
     The rules that are left out come by name, with the reasons.
     """
@@ -49,7 +49,7 @@ class Export(NamedTuple):
 
 
 def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Export:
-    """Return the rules that a tool can apply without losing any content of these pages."""
+    """Convert the rules that another tool can apply without losing any content of these pages."""
     exported = list[Any]()
     left_out = dict[str, str]()
     addresses: Addresses = [page.address for page in pages]
@@ -73,7 +73,7 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
 def _lossless(
     rule: Rule, addresses: Addresses, pages: Sequence[Page], write: Writer
 ) -> tuple[Any, Addresses, int] | str:
-    """Check that a crawl with a rule still reaches all content.
+    """Convert a rule, and check that a crawl with it still reaches all content.
 
     Returns:
         The rule in the format of the tool, the addresses as the rule rewrites them, and the number
@@ -110,7 +110,7 @@ def _lossless(
 
 
 def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | str:
-    """Return a rule in the format of duplicate-url-discarder, or the reason why there is none."""
+    """Convert a rule for duplicate-url-discarder, or return the reason why that is impossible."""
     # Its patterns apply to everything below a folder, so they must not name folders with
     # different numbers, or the whole site.
     folders = sorted({re.sub(r"[^/]*0.*", "", folder) for folder in rule.folders} - {"/"})
@@ -159,8 +159,9 @@ def _paths_of(rule: Rule) -> list[str]:
 
 
 def _removed(folders: list[str], left: list[str]) -> list[int]:
-    """Return the positions of consecutive folders whose removal turns one path into the other, if
-    there are any.
+    """Return the positions of consecutive folders whose removal turns one path into the other.
+
+    The list is empty if there are no such folders.
     """
     count = len(folders) - len(left)
     starts = (
@@ -170,7 +171,7 @@ def _removed(folders: list[str], left: list[str]) -> list[int]:
 
 
 def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
-    """Return a regular expression for the `deny` of a LinkExtractor."""
+    """Convert a rule into a regular expression for the `deny` argument of a LinkExtractor."""
     folders = "|".join(re.escape(folder).replace("0", r"\d+") for folder in sorted(rule.folders))
     find = re.escape(rule.find)
     # An ending may contain folders, which come after those of the rule.
@@ -195,7 +196,7 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
 
 
 def _asked(part: str) -> str:
-    """Return a regular expression for the URLs that have a parameter.
+    """Return a regular expression that matches URLs with a certain parameter.
 
     "print" matches any value of the parameter, and "view=print" only this one. A parameter that
     begins with ";" is at the end of the path, and all others are in the query.

@@ -1,4 +1,4 @@
-"""Mine rules: how do the URLs of copies differ, and is that true for all pages of their site?
+"""Find rules about the URLs of copies, and check that they hold for all pages of a site.
 
 See Bar-Yossef, Keidar and Schonfeld, "Do not crawl in the DUST: different URLs with similar text"
 (2007). The evidence is which content each address had, and which page linked to it. Pages that a
@@ -27,20 +27,21 @@ LEAST_COPIES_OF_PAGE: Final = 20
 LEAST_OF_FRAMESET: Final = 10
 # The number of candidates that are examined per site: those that most copies support.
 MOST_OF_A_SITE: Final = 64
-MOST_FOLDERS: Final = 1_000  # in which a rule applies: those with the most copies
+MOST_FOLDERS: Final = 1_000  # the most folders in which a rule applies: those with the most copies
 
 # The kinds of rules that replace a whole place with another one, rather than a page with one next
 # to it.
 _MIRRORS: Final = ("host", "prefix")
 _ROUNDS: Final = 3
-# Rounds of exceptions: behind the pages that one saves, more may be lost.
+# How often to look for exceptions. When one exception brings back a page, that page may show that
+# more pages behind it would be lost.
 _EXCEPTED: Final = 5
 _MOST_COUNTED: Final = 5_000
 _TWINS: Final = 3
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
-    """Return the rules with which a crawl still reaches all content, best supported first.
+    """Find the rules with which a crawl would still reach all content, best supported first.
 
     Withdrawn rules are left out.
     """
@@ -54,7 +55,9 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
 
 
 def _by_site(pages: Sequence[Page]) -> dict[str, list[Page]]:
-    """Return the pages of each site, with those of other sites that it links to.
+    """Group pages by their site.
+
+    Each group includes the pages on other sites that the site links to.
 
     If a page of a site is lost, these may also be lost.
     """
@@ -69,7 +72,7 @@ def _by_site(pages: Sequence[Page]) -> dict[str, list[Page]]:
 
 
 def _confirmed(rules: Sequence[Rule], pages: Sequence[Page]) -> dict[str, frozenset[str]]:
-    """Return the targets whose copies were seen, as digests, by the names of the rules."""
+    """Return, by rule, the digests of the targets where a copy was really seen."""
     book = RuleBook(rules)
     # The first content at each target, and the rules that led there.
     firsts: dict[int, tuple[int, tuple[Rule, ...]]] = {}
@@ -90,7 +93,7 @@ def _confirmed(rules: Sequence[Rule], pages: Sequence[Page]) -> dict[str, frozen
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Pages that a rule treats as one, by their places in the crawl (`orders`).
+    """Pages that a rule treats as the same page, by their places in the crawl (`orders`).
 
     `kept` is the page at the `target`, or else the first page.
     """
@@ -109,7 +112,7 @@ class _Group:
 
 
 class _Site:
-    """The pages of a site and those they link to, with addresses rewritten by accepted rules."""
+    """The pages of a site and those they link to, with URLs rewritten by accepted rules."""
 
     def __init__(
         self, name: str, pages: Sequence[Page], wrong: Collection[tuple[str, ...]]
@@ -123,10 +126,10 @@ class _Site:
         self._keys = [page.key for page in pages]
 
     def mined(self) -> list[Rule]:
-        """Return the rules of the site.
+        """Find the rules of the site.
 
-        They are found in rounds, because a print view with a session ID differs from the article
-        in two respects.
+        They are found in rounds, because a print view with a session ID differs from the article in
+        two respects.
         """
         for _ in range(_ROUNDS):
             accepted = [candidate for candidate in self._candidates() if self._accepts(candidate)]
@@ -135,7 +138,7 @@ class _Site:
         return list(self._rules.values())
 
     def _candidates(self) -> list[Rule]:
-        """Return the candidates that enough copies support, the simplest first.
+        """Return the rules that enough copies suggest, to be tried out, the simplest first.
 
         For each host, these are the ones with the most support.
         """
@@ -147,7 +150,7 @@ class _Site:
         return sorted(found, key=_order_of)
 
     def _votes(self) -> dict[str, Counter[Change]]:
-        """Return how many copies support each change, by scheme and host.
+        """Count the copies that suggest each change of URLs, by scheme and host.
 
         A copy is compared with its original, and with the last copies of it.
         """
@@ -167,7 +170,7 @@ class _Site:
         return votes
 
     def _accepts(self, candidate: Rule) -> bool:
-        """Accept a candidate where it holds.
+        """Try a candidate, and accept it for the folders where it holds.
 
         Return False if it has too little support, or if content would be lost.
         """
@@ -189,7 +192,7 @@ class _Site:
         return True
 
     def _without_losses(self, candidate: Rule) -> Rule | None:
-        """Return a candidate with the folders where it holds, and exceptions that save content.
+        """Limit a candidate to the folders where it holds, and add exceptions that keep content.
 
         The result is None if it has too little support, or if content would still be lost.
         """
@@ -208,7 +211,7 @@ class _Site:
         return None
 
     def _groups(self, rule: Rule) -> dict[int, _Group]:
-        """Return the groups of pages that a rule treats as one, by the keys of the pages."""
+        """Group the pages that a rule treats as the same page, by the keys of the pages."""
         first_at: dict[int, int] = {}
         for order, page in enumerate(self._pages):
             if page.content:
@@ -230,7 +233,7 @@ class _Site:
         return groups
 
     def _add(self, group: _Group, order: int, rule: Rule) -> None:
-        """Add the page at a place in the crawl to a group, as evidence for or against its rule."""
+        """Add a page to a group, as evidence for or against the rule that made the group."""
         group.orders.append(order)
         page = self._pages[order]
         kept = self._pages[group.kept]
@@ -247,7 +250,7 @@ class _Site:
         group.contrary = group.contrary or contrary
 
     def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
-        """Return a rule with the evidence for and against it in the folders where it holds.
+        """Limit a rule to the folders where it holds, and add the evidence for and against it.
 
         The result is None if the rule has too little support.
         """
@@ -281,7 +284,9 @@ class _Site:
         )
 
     def _held_at_pages(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
-        """Return a rule for pages where parameters make no difference, whatever they do elsewhere.
+        """Limit a rule to single pages where parameters make no difference.
+
+        They may matter elsewhere.
 
         Each of these pages was also fetched without the parameters, and everything that was fetched
         with them is a copy of it. The page of a frameset doesn't need to be fetched, because every
@@ -307,7 +312,7 @@ class _Site:
         )
 
     def _lost(self, rule: Rule, groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
-        """Return the pages whose content a crawl with this additional rule doesn't reach.
+        """Find the pages whose content a crawl would no longer reach with one more rule.
 
         Each comes with the page that links to it but isn't fetched.
         """
@@ -326,7 +331,7 @@ class _Site:
 
 
 def _order_of(rule: Rule) -> tuple[bool, bool, int, bool]:
-    """Return the place of a candidate among the others.
+    """Return the sort key of a candidate, which decides when it is tried.
 
     Queries come first, as in a RuleBook: framesets, because one rule is enough for all of their
     pages, then those with the fewest parameters, and names before names with values.
@@ -335,7 +340,7 @@ def _order_of(rule: Rule) -> tuple[bool, bool, int, bool]:
 
 
 def _merged(earlier: Rule, later: Rule) -> Rule:
-    """Return a rule that another round has found in further folders."""
+    """Combine a rule with the same rule as another round found it in further folders."""
     return replace(
         earlier,
         folders=earlier.folders | later.folders,
@@ -358,12 +363,12 @@ def _why_lost(page: Page, behind: Page, first: str) -> str:
 
 
 def _is_original(page: Page) -> bool:
-    """Return whether a page has enough text, and isn't a copy of another page."""
+    """Return whether a page is an original with enough text to count as evidence."""
     return page.twin is None and not page.is_thin
 
 
 def _forget_few_copies(groups: Iterable[_Group]) -> None:
-    """Don't count the copies of pages that have too few for a frameset.
+    """Ignore the copies of framesets that have too few copies.
 
     A few queries of a page may be views, like ?view/print, and others content.
     """
@@ -373,10 +378,7 @@ def _forget_few_copies(groups: Iterable[_Group]) -> None:
 
 
 def _copies_in(groups: Iterable[_Group]) -> int:
-    """Return how many copies in a folder support a rule.
-
-    The result is 0 if they are too few compared with the evidence against it.
-    """
+    """Return how many copies in a folder support a rule, or 0 if too much speaks against it."""
     copies = sum(group.copies for group in groups if not group.contrary)
     against = sum(len(group.orders) for group in groups if group.contrary)
     return copies if copies >= max(LEAST_COPIES, LEAST_CONFIDENCE * (copies + against)) else 0

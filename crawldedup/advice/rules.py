@@ -1,4 +1,4 @@
-"""Rules for URLs: how they rewrite addresses, the file they are in, and how a crawl uses them.
+"""URL rules: what they mean, the file they are stored in, and how a crawl follows them.
 
 A rule says which URLs lead to the same page, their target. No matter how wrong a rule is, three
 things keep content from getting lost:
@@ -32,15 +32,15 @@ from crawldedup.urls import TOKEN
 
 # The maximum number of letters for rules, which is as many as a journal keeps.
 LONGEST_URL: Final = 2048
-MOST_PARAMETERS: Final = 32  # of a URL to which rules apply
+MOST_PARAMETERS: Final = 32  # rules don't apply to URLs with more parameters
 
 # This is several times as fast as urllib's parser, which also reads forms that no page has.
 _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 _NUMBER: Final = re.compile(r"\d+")
 FRAME: Final = "{path}"
-"""What a rule for queries finds if each query is the address of a page, as in a frameset."""
+"""The value of `Rule.find` for queries that are the addresses of pages, as in a frameset."""
 ADDRESS_IN_QUERY: Final = r"[^=&#]*/[^=&#]*|[^=&#]+\.x?html?"
-"""A pattern of such a query."""
+"""A pattern for queries that are the address of a page."""
 _FRAME: Final = re.compile(ADDRESS_IN_QUERY, re.IGNORECASE)
 _TOKEN: Final = re.compile(TOKEN, re.I)
 
@@ -62,7 +62,7 @@ Request = TypeVar("Request")
 
 
 class Address(NamedTuple):
-    """The parts of a URL without its fragment."""
+    """A URL, split into the parts that rules refer to. The fragment is left out."""
 
     origin: str
     path: str
@@ -71,7 +71,7 @@ class Address(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Self | None:
-        """Return the parts of a URL, or None if rules don't apply to it."""
+        """Split a URL into its parts, or return None if rules don't apply to such a URL."""
         if len(url) > LONGEST_URL or url.count("&") + url.count(";") >= MOST_PARAMETERS:
             return None
         found = _URL.match(url)
@@ -88,25 +88,28 @@ class Address(NamedTuple):
         return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", tuple(parameters))
 
     def url(self) -> str:
-        """Return the URL."""
+        """Put the parts together again."""
         in_path = "".join(parameter for parameter in self.parameters if parameter[0] == ";")
         query = "&".join(parameter for parameter in self.parameters if parameter[0] != ";")
         return f"{self.origin}{self.path}{in_path}{'?' if query else ''}{query}"
 
     def key(self) -> int:
-        """Return a number for the URL, regardless of the order of parameters.
+        """Return a number for the URL that doesn't depend on the order of its parameters.
 
-        Another process has different numbers.
+        It is different in every process.
         """
         return hash((self.origin, self.path, *sorted(self.parameters)))
 
     def digest(self) -> str:
-        """Return a short name for the URL in files, regardless of the order of parameters."""
+        """Return a short hash of the URL for files.
+
+        It doesn't depend on the order of parameters.
+        """
         url = self._replace(parameters=tuple(sorted(self.parameters))).url()
         return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def folder(self) -> str:
-        """Return the folder of the page, with 0 for each number.
+        """Return the folder of the page, with every number replaced by 0.
 
         For /news/2026/11/ferry, it is /news/0/0/.
         """
@@ -114,17 +117,17 @@ class Address(NamedTuple):
 
 
 def _folder_of(path: str) -> str:
-    """Return the folder of a path, with all numbers alike."""
+    """Return the folder in a path, with every number replaced by 0."""
     return _NUMBER.sub("0", path[: path.rfind("/") + 1]) or "/"
 
 
 def name_of(parameter: str) -> str:
-    """Return the name in a query parameter, which may have a value."""
+    """Return the name of a query parameter, which may be followed by a value."""
     return parameter.partition("=")[0]
 
 
 def is_frame(parameters: Sequence[str]) -> bool:
-    """Return whether a query is nothing but the address of a page: ?java/util/List.html."""
+    """Return whether a query is nothing but the address of a page, as in ?java/util/List.html."""
     return len(parameters) == 1 and _FRAME.fullmatch(parameters[0]) is not None
 
 
@@ -135,7 +138,7 @@ def is_token(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A part of a site's URLs that doesn't change the content, and its replacement.
+    """A statement that a part of a site's URLs doesn't matter, and by what to replace it.
 
     `site` is scheme and host. The meaning of `find` depends on the kind: parameter names separated
     by "&", all of which must be there, a name with its value, or `FRAME` ("query"); the beginning
@@ -165,17 +168,17 @@ class Rule:
 
     @property
     def id(self) -> tuple[str, str, str, str]:
-        """The effect of the rule, without its folders and its support."""
+        """What the rule does, to tell it from other rules. Its folders and support don't count."""
         return self.kind, self.site, self.find, self.replace
 
     @property
     def confidence(self) -> float:
-        """The share of pages that support the rule."""
+        """The share of the predicted copies that really were copies."""
         return self.copies / (self.copies + self.against) if self.copies else 0.0
 
     @property
     def what(self) -> str:
-        """The effect of the rule, in a few characters."""
+        """What the rule does, in a few characters."""
         if self.kind == "suffix":
             return f"*{self.find} -> *{self.replace}"
         if self.kind == "query":
@@ -185,21 +188,21 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """The name of the rule in logs and reports."""
+        """The rule in a few words, by which logs and reports name it."""
         return f"{self.site}: {self.what}"
 
     def folder_of(self, address: Address) -> str:
-        """Return the folder that counts for an address, with 0 for each number.
+        """Return the folder by which the rule decides whether it applies to a URL.
 
-        An ending may contain folders, like that of /news/ferry/amp/. They don't count, so the rule
-        applies to all pages in /news/, not just to this one.
+        Numbers are replaced by 0. An ending may contain folders, like that of /news/ferry/amp/.
+        They don't count, so the rule applies to all pages in /news/, not just to this one.
         """
         if self.kind == "suffix" and address.path.endswith(self.find):
             return _folder_of(address.path[: -len(self.find)])
         return address.folder()
 
     def rewritten(self, address: Address) -> Address | None:
-        """Return the rewritten address, or None if the rule doesn't apply."""
+        """Apply the rule to a URL, or return None if it doesn't apply."""
         target = self._replaced(address)
         # A candidate is tried everywhere.
         if target == address or (self.folders and self.folder_of(address) not in self.folders):
@@ -209,7 +212,7 @@ class Rule:
         return None if self.exceptions and target.url() in self.exceptions else target
 
     def _replaced(self, address: Address) -> Address:
-        """Return the rewritten address, no matter in which folders the rule applies."""
+        """Rewrite a URL, no matter in which folders the rule applies."""
         origin, path, parameters = address
         if origin != self.site:
             return address
@@ -230,12 +233,12 @@ class Rule:
         return Address(origin, path, parameters)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON, which are the same in every process."""
+        """Return the rule as plain values for JSON, the same in every process."""
         plain: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
         return {**plain, "what": self.what, "confidence": round(self.confidence, 3)}
 
     def is_sound(self) -> bool:
-        """Return whether the rule has folders, and only replaces what its kind may replace."""
+        """Return whether the rule has folders, and only changes what its kind may change."""
         may = {
             "host": self.find == self.site and are_views(self.find, self.replace),
             "prefix": self.find.startswith("/") and self.replace.startswith("/"),
@@ -245,16 +248,17 @@ class Rule:
 
 
 def are_views(one: str, other: str) -> bool:
-    """Return whether two origins only differ by scheme, "www." or a view.
+    """Return whether two hosts (with scheme) certainly belong to the same owner.
 
-    Any other host may belong to somebody else.
+    They only differ by scheme, "www." or a view, such as "m.". Any other host may belong to
+    somebody else.
     """
     hosts = [_VIEWS_OF_HOST.sub("", origin.partition("://")[2], count=1) for origin in (one, other)]
     return hosts[0] == hosts[1] and site_of(one) == site_of(other)
 
 
 def read_rules(path: Path) -> list[Rule]:
-    """Return the rules of a file that `crawldedup advise` wrote. Raises ConfigurationError."""
+    """Read the rules in a file that `crawldedup advise` wrote. Raises ConfigurationError."""
     shown = printable(str(path))
     try:
         rules = msgspec.json.decode(path.read_bytes(), type=list[Rule])
@@ -272,7 +276,7 @@ def read_rules(path: Path) -> list[Rule]:
 
 
 class RuleBook:
-    """Rules by the site that they are for."""
+    """All rules of a crawl, and how they work together. They are looked up by site."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._by_site: defaultdict[str, list[Rule]] = defaultdict(list)
@@ -282,7 +286,7 @@ class RuleBook:
             self._by_site[rule.site].append(rule)
 
     def rewritten(self, address: Address) -> tuple[Address, tuple[Rule, ...]]:
-        """Return an address as rewritten by all rules together, and the rules that changed it."""
+        """Apply all rules to a URL, and also return the rules that changed it."""
         used: list[Rule] = []
         for _ in range(_MOST_STEPS):
             for rule in self._by_site.get(address.origin, ()):
@@ -297,7 +301,7 @@ class RuleBook:
 
 
 class Step(StrEnum):
-    """What happens to a request: it's made, skipped, or postponed while its target is fetched.
+    """What to do with a request: make it, skip it, or postpone it while its target is fetched.
 
     CHECKED and NO_ROOM requests are also made although a rule predicts a copy: as a check, or
     because there's no room for more skipped ones.
@@ -312,7 +316,7 @@ class Step(StrEnum):
 
 @dataclass(slots=True)
 class Target:
-    """What is known about a rewritten URL.
+    """A page that several URLs lead to according to the rules, and what a crawl has seen of it.
 
     `confirmed` are the rules for which a copy was confirmed, and `trusted` those for which an
     earlier crawl confirmed one. `urls` has the keys of the URLs that lead here. The value is False
@@ -328,7 +332,7 @@ class Target:
 
 
 class Aim(NamedTuple):
-    """What a request would fetch.
+    """What the rules say about a request: the page that it leads to, and the rules that say so.
 
     `url` is the key of its own URL, and `rules` are the names of the rules that rewrite it.
     """
@@ -341,7 +345,7 @@ class Aim(NamedTuple):
 
 
 class Lesson(NamedTuple, Generic[Request]):
-    """What follows from a page that arrived.
+    """What to do after a page has confirmed or contradicted a prediction.
 
     `wanted` are the skipped requests to make after all, and `withdrawn` is a rule that is no longer
     used because it was wrong too often.
@@ -352,7 +356,7 @@ class Lesson(NamedTuple, Generic[Request]):
 
 
 class Predictor(Generic[Request]):
-    """Keeps track of the rules' predictions, and whether they were right.
+    """Predicts which requests would bring copies, and checks whether the rules are right.
 
     `skipped` are the requests that may still be needed.
     """
@@ -375,7 +379,7 @@ class Predictor(Generic[Request]):
         self._predicted: Counter[tuple[frozenset[str], str, str]] = Counter()
 
     def aim_of(self, url: str, purpose: Hashable = None) -> Aim | None:
-        """Return the aim of a request, which is different for each purpose.
+        """Return which page a request leads to according to the rules, separately for each purpose.
 
         It is None if no rule may apply, or if there's no room.
         """
@@ -423,7 +427,7 @@ class Predictor(Generic[Request]):
         return step
 
     def _is_check(self, aim: Aim) -> bool:
-        """Return whether a request is made although a rule predicts a copy.
+        """Return whether to make a request as a check although a rule predicts a copy.
 
         Somebody else may cause a single copy by linking to a target at a made-up address. So a
         target that only this crawl knows is checked once more before anything is skipped there.
@@ -439,9 +443,15 @@ class Predictor(Generic[Request]):
         return self._predicted[place] % CHECKED == 0
 
     def learn(self, aim: Aim, original: Aim | None) -> Lesson[Request]:
-        """Check the prediction about a page that arrived. If it's new, `original` is its own `aim`.
+        """Check the prediction about a page that has arrived.
 
-        Return the skipped requests to make after all, and a rule to stop using.
+        Args:
+            aim: What the rules said about its request.
+            original: The same for the page that it is a copy of. For a new page, this is `aim`
+                itself.
+
+        Returns:
+            The skipped requests to make after all, and a rule to stop using.
         """
         target = aim.target
         target.is_on_its_way = False
@@ -458,7 +468,7 @@ class Predictor(Generic[Request]):
         return Lesson()
 
     def _contradicted(self, aim: Aim) -> Lesson[Request]:
-        """Return what follows from a page that isn't the copy that its rules predicted."""
+        """Decide what to do about a page that isn't the copy that its rules predicted."""
         aim.target.is_wrong = True
         # If several rules work together, the one that has done the least so far is blamed.
         blamed = min(

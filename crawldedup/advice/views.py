@@ -1,4 +1,4 @@
-"""Words that name a view of a page in its URL: a session, a campaign, a print or a mobile view."""
+"""Words in URLs that suggest another view of a page: a session, a campaign, print or mobile."""
 
 import re
 from typing import Final
@@ -34,7 +34,7 @@ def names_a_view(url: str) -> bool:
 
 
 def may_name_more(url: str) -> bool:
-    """Return whether it is unclear if a URL's query is part of the page's address.
+    """Return whether a URL has a query that may or may not be part of the page's address.
 
     For a script, it is clear, because the query names the content.
     """

@@ -1,4 +1,4 @@
-"""`Deduplicator` for asyncio.
+"""`Deduplicator` for asyncio, which reads pages in worker processes and checks them in batches.
 
 `deduplicator` has the public class, which reads HTML in worker processes. `questions` gathers pages
 that wait for the store into batches, and `access` makes the calls to the store. `renewal` notes

@@ -1,4 +1,4 @@
-"""Call a `Deduplicator` from an event loop, with a pause after its store has failed."""
+"""Call the store of a `Deduplicator` from an event loop without blocking the loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class StoreAccess:
-    """Calls a Deduplicator in the right place for its store.
+    """Calls a Deduplicator from an event loop, in a thread if its store may block.
 
     A store in memory is called in the event loop. Any other store may block, so it is called in a
     single thread. After a failure, a store isn't called for a few seconds. Otherwise, every page
@@ -33,27 +33,27 @@ class StoreAccess:
             self._thread = ThreadPoolExecutor(1, "crawldedup-store")
 
     def require_store(self) -> None:
-        """Raise StoreUnavailableError during the pause after a failure."""
+        """Raise StoreUnavailableError if the store has failed within the last few seconds."""
         if self._breaker.seconds_left():
             raise StoreUnavailableError(
                 "The store failed a moment ago and is left alone for a few seconds."
             )
 
     async def run(self, call: Callable[[Deduplicator], T]) -> T:
-        """Return the result of a call, even if the store has just failed."""
+        """Make a call and return its result, even if the store has just failed."""
         if self._thread is None:
             return call(self._dedup)
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, self._dedup)
 
     async def ask(self, call: Callable[[Deduplicator], T]) -> T:
-        """Return the result of a call, unless the store has just failed.
+        """Make a call and return its result, unless the store has just failed.
 
         Raises the errors of the call, and StoreUnavailableError.
         """
         return await self.run(partial(self._guarded, call, _succeeds))
 
     async def check_batch(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Result]:
-        """Return the result of `Deduplicator.check_batch`, unless the store has just failed.
+        """Check pages with `Deduplicator.check_batch`, unless the store has just failed.
 
         The store also counts as failed if only some pages couldn't be checked because of it.
         """
@@ -83,7 +83,7 @@ class StoreAccess:
 
 
 async def with_new_key(call: Callable[[], Awaitable[T]]) -> T:
-    """Return the result of a call. Repeat it once if the index turns out to have a new key.
+    """Make a call, and repeat it once if the index turns out to have a new key.
 
     The index has a new key if another process has started it again. The first try finds that out.
 

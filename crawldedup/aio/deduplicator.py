@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 
-_AHEAD: Final = 64  # how many pages `check_many` takes from its iterable ahead of a verdict
+_AHEAD: Final = 64  # how many pages `check_many` reads ahead of the next verdict
 _CLOSE_SECONDS: Final = 10.0
 
 
@@ -150,7 +150,7 @@ class AsyncDeduplicator:
         self._questions.gathering_seconds = seconds
 
     def wait_for_returning(self, seconds: float) -> None:
-        """Let a batch wait this long for the next pages of clients that just got an answer."""
+        """Set how long a batch waits for more pages of clients that just got an answer."""
         self._questions.returning_seconds = seconds
 
     def __repr__(self) -> str:
@@ -403,7 +403,7 @@ class AsyncDeduplicator:
         await self.ask(lambda dedup: dedup.heartbeat())
 
     async def ask(self, call: Callable[[Deduplicator], T]) -> T:
-        """Call the Deduplicator in a place where its store may be used, and return the result.
+        """Make a call on the Deduplicator where its store may be used, and return the result.
 
         Raises the errors of the call, and StoreUnavailableError if the store has just failed.
         """
@@ -421,7 +421,7 @@ class AsyncDeduplicator:
     async def _begin_after(
         self, previous: asyncio.Task[Any] | None, page: Page, *, is_strict: bool
     ) -> asyncio.Future[Reply]:
-        """Read a page at once, but check it after the `previous` page.
+        """Start reading a page right away, but check it after the `previous` page.
 
         If it `is_strict`, no page is checked after one that can't be read.
         """
@@ -435,7 +435,7 @@ class AsyncDeduplicator:
         return self._questions.put(page, content)
 
     async def _content_of(self, page: Page) -> Content:
-        """Return the content of a short text, and what was read of any other page."""
+        """Return the content of a page: a short text as it is, or what a worker has read."""
         # The fingerprints of short texts are made in batches, in a third of the time.
         if not needs_worker(page):
             return self._reader.try_content(page)
@@ -476,7 +476,7 @@ class AsyncDeduplicator:
             return timed
 
     async def _current_key(self) -> Key:
-        """Return the key of the index, which comes from the store unless a crawl was joined."""
+        """Return the key of the index. Unless a crawl was joined, the store is asked for it."""
         if not self._heartbeats.have_begun:
             return await self.ask(lambda dedup: dedup.key)
         return self.key
@@ -486,7 +486,7 @@ class AsyncDeduplicator:
             self._heartbeats.begin()
 
     async def _renew(self) -> None:
-        """Read pages again that were remembered with numbers that are now known to change."""
+        """Read pages again that were remembered with numbers now known to change by themselves."""
         outdated = self._early.outdated(self.hosts)
         await asyncio.gather(*[self._renew_page(page) for page in outdated])
         self._early.clear()

@@ -1,4 +1,4 @@
-"""Renew the lease of a crawler from time to time while nothing else happens."""
+"""Send heartbeats: a crawler that is idle still renews its lease from time to time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,7 +8,10 @@ from crawldedup.deduplicator import HEARTBEAT_SECONDS
 
 
 class Heartbeats:
-    """Calls `beat` periodically after `begin`. A call that fails is repeated later."""
+    """Calls `beat` periodically in the background, once it has begun.
+
+    If a call fails, the next one makes up for it.
+    """
 
     def __init__(self, beat: Callable[[], Awaitable[None]]) -> None:
         self._beat = beat
@@ -19,7 +22,7 @@ class Heartbeats:
         return self._task is not None
 
     def begin(self) -> None:
-        """Begin, unless they have begun."""
+        """Start the calls, unless they have started already."""
         if self._task is None:
             self._task = asyncio.create_task(self._go_on())
 

@@ -1,4 +1,4 @@
-"""The result of `AsyncDeduplicator.judge`."""
+"""What `AsyncDeduplicator.judge` returns: a verdict, the content of the page, and timings."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Gather the pages that are waiting for the store, and check them in batches."""
+"""Collect the pages that are waiting for the store into batches, and check these."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ AskBatch = Callable[[Sequence[Page], Sequence[Content]], Awaitable[Sequence[Resu
 
 
 class Reply(NamedTuple):
-    """A verdict, and the page's share of the seconds that its batch took."""
+    """The verdict on a page, and its share of the time (in seconds) that its batch took."""
 
     verdict: Verdict
     seconds: float
@@ -38,7 +38,7 @@ class BegunPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """A page that waits for its verdict, the content read from it, and the future for the reply."""
+    """A page that is waiting for its verdict, with its content and the future for the reply."""
 
     page: Page
     content: Content
@@ -46,7 +46,7 @@ class Question:
 
 
 class Questions:
-    """Checks pages in batches, in the order in which they came.
+    """Checks pages in batches, in the order in which they arrive.
 
     While other pages are being read, a batch that isn't full waits up to `gathering_seconds` for
     them. Clients who wait for each verdict before they send the next page come back at the same
@@ -72,7 +72,7 @@ class Questions:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Announce, while the block runs, that a page to check will follow soon."""
+        """Announce that a page is being read and will be put soon, while the `with` block runs."""
         self._pages_in_reading += 1
         try:
             yield
@@ -80,7 +80,7 @@ class Questions:
             self._pages_in_reading -= 1
 
     def put(self, page: Page, content: Content) -> asyncio.Future[Reply]:
-        """Add a page to the next batch, and return the future of the reply.
+        """Add a page to the next batch, and return a future for the reply.
 
         The future raises the errors of `Deduplicator.check`.
         """
@@ -94,7 +94,7 @@ class Questions:
         return question.reply
 
     def abandon(self) -> None:
-        """Answer all questions that are still waiting with an error."""
+        """Let all pages that are still waiting fail with an error."""
         for question in self._waiting:
             settle(question.reply, StoreUnavailableError("The store did not answer in time."))
 
@@ -121,7 +121,7 @@ class Questions:
                 await self._is_gathered.wait()
 
     def _has_enough(self) -> bool:
-        """Return whether a batch is full, or no other page is expected soon."""
+        """Return whether the batch is full, or no other page is expected soon."""
         if len(self._waiting) >= BATCH:
             return True
         return not self._pages_in_reading and len(self._waiting) >= self._expected_pages
@@ -147,6 +147,6 @@ class Questions:
 
 
 def ignore_error(future: asyncio.Future[Any]) -> None:
-    """Retrieve the error of a future that nobody may wait for, or asyncio would complain."""
+    """Mark the error of a future as seen, because asyncio complains if nobody retrieves it."""
     if not future.cancelled():
         future.exception()

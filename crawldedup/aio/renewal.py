@@ -1,4 +1,4 @@
-"""Note pages that were remembered before all of their volatile lines were known."""
+"""Remember early pages of a crawl, in case their texts turn out to have changing numbers."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ _MOST_BYTES: Final = 60_000
 
 
 class OutdatedPage(NamedTuple):
-    """A page to read again, without the numbers that are now `known` to change."""
+    """A page to read again without some numbers, which are now `known` to change."""
 
     page: Page
     known: Known
@@ -28,7 +28,7 @@ class _EarlyPage(NamedTuple):
 
 
 class EarlyPages:
-    """Keeps the first pages that were remembered with all their numbers.
+    """Keeps the first pages of a crawl, which were remembered with all their numbers.
 
     If it turns out later that some of these numbers change with every load, the pages have to be
     read and remembered again. Lines are learned within the first hundreds of pages, so later pages
@@ -40,7 +40,7 @@ class EarlyPages:
         self._is_sorted_out = False
 
     def note(self, page: Page, read: ReadPage, hosts: HostKnowledge) -> None:
-        """Note a remembered page, if it has numbers and isn't too long to be held."""
+        """Keep a page that was remembered, if it has numbers and isn't too long."""
         if not read.numbers or read.left_out or len(page.html or "") > _MOST_BYTES:
             return
         if len(self._pages) >= _MOST_PAGES and not self._is_sorted_out:
@@ -56,14 +56,14 @@ class EarlyPages:
             self._pages[page.id] = _EarlyPage(page, frozenset(read.numbers))
 
     def deliver(self, page_id: PageId) -> None:
-        """Note that a page was delivered. Only then is it worth reading again."""
+        """Note that a page was delivered. Other pages aren't worth reading again."""
         early = self._pages.get(page_id)
         if early is not None:
             page = replace(early.page, delivered=True)
             self._pages[page_id] = early._replace(page=page)
 
     def outdated(self, hosts: HostKnowledge) -> Iterator[OutdatedPage]:
-        """Yield the delivered pages with numbers that are now known to change."""
+        """Yield the delivered pages whose numbers are now known to change."""
         for page, lines in self._pages.values():
             known = hosts.known_at(page.url)
             if page.delivered and not lines.isdisjoint(known):

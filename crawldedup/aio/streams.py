@@ -1,4 +1,4 @@
-"""Turn iterables into asynchronous iterables."""
+"""Let code that loops with `async for` take ordinary iterables as well."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def asynchronous(values: Iterable[T] | AsyncIterable[T]) -> AsyncIterable[T]:
-    """Return an asynchronous iterable of values, which may come from an ordinary iterable."""
+    """Return values from an ordinary or asynchronous iterable as an asynchronous iterable."""
     return values if isinstance(values, AsyncIterable) else _one_by_one(values)
 
 

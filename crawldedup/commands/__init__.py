@@ -1,1 +1,1 @@
-"""What commands do, and the files that they read and write."""
+"""The code behind the commands of `crawldedup`, and the formats of files they read and write."""

@@ -1,4 +1,4 @@
-"""Read the records of web archives, and continue after compressed members that are damaged.
+"""Read the records of web archives (WARC), even after compressed members that are damaged.
 
 No package does the latter. FastWARC 2.0.1 ends at the first damage. In 39 of 81 damaged archives,
 it lost whole records after that, and it didn't report 11 of them.
@@ -38,18 +38,18 @@ _MEMBERS: Final = {
     GZIP: re.compile(rb"\x1f\x8b\x08[\x00-\x1f]"),
     ZSTANDARD: re.compile(rb"\x28\xb5\x2f\xfd"),
 }
-"""How members begin."""
+"""Patterns of the bytes with which compressed members begin."""
 _RECORD: Final = re.compile(rb"WARC/\d\.\d+[ \t]*\r?\n")
 _ARC: Final = re.compile(rb"filedesc:")
 
 
 class Record(NamedTuple):
-    """The position of a record in its archive, its type, and `names`: its id, followed by the ids
-    of records that were captured with it.
+    """Where a record is in its archive, and what it contains.
 
-    It consists of the bytes from `start` to `end`, including the empty lines after it. In a
-    compressed archive, `packing` says how it is compressed, and the bytes are a member, which
-    `is_shared` if it also contains other records.
+    `names` has its id, followed by the ids of records that were captured with it. The record
+    consists of the bytes from `start` to `end`, including the empty lines after it. In a compressed
+    archive, `packing` says how it is compressed, and the bytes are a member, which `is_shared` if
+    it also contains other records.
     """
 
     path: Path
@@ -70,12 +70,13 @@ class _FoundRecord(NamedTuple):
 
 
 class _DamageError(Exception):
-    """Raised if there is no complete record."""
+    """Raised if the bytes at a place aren't a complete record."""
 
 
 def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) -> Iterator[Item]:
-    """Yield the records of the WARC file between two positions of a file, and errors for records
-    that are lost.
+    """Yield the records in a WARC file, and an error for each record that is lost.
+
+    The file may be a part of another file, given by two positions.
 
     Raises ConfigurationError if the file is cut off, if a part of it that isn't compressed is
     damaged, if the next record can't be found, if it isn't a WARC file, or if its compression uses
@@ -96,7 +97,7 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
 
 
 class _Archive(NamedTuple):
-    """A WARC file, or the part of a WACZ file that is one.
+    """A WARC file that is being read, or the part of a WACZ file that is one.
 
     It's read up to the byte `last` of `file`. Without `with_pages`, only the places of its records
     are wanted, and the pages in them aren't parsed.
@@ -145,7 +146,7 @@ class _Archive(NamedTuple):
     def _item(
         self, found: _FoundRecord, start: int, end: int, packing: str, *, is_shared: bool
     ) -> Item:
-        """Return the page of a record, or the reason why it has none."""
+        """Return the page in a record, or the reason why there is none."""
         head = found.head
         names = head.get("WARC-Record-ID"), *head.get_all("WARC-Concurrent-To")
         record = Record(self.path, start, end, packing, is_shared, head.get("WARC-Type"), names)
@@ -164,7 +165,7 @@ class _Archive(NamedTuple):
     def _next_member(
         self, start: int, packing: str, new_unpacker: Callable[[], Unpacker]
     ) -> int | None:
-        """Return the start of the next member that contains a record, or None if there is none."""
+        """Find the next compressed member with a record, and return where it starts, or None."""
         with mmap(self.file.fileno(), 0, access=ACCESS_READ) as content:
             for beginning in _MEMBERS[packing].finditer(content, start, self.last):
                 packed = content[beginning.start() : beginning.start() + _PIECE]
@@ -176,7 +177,7 @@ class _Archive(NamedTuple):
 
 
 def _records_in(stream: Any) -> Iterator[_FoundRecord]:
-    """Yield the records in a stream.
+    """Yield the records in a stream of uncompressed bytes.
 
     Raises _DamageError and HeadError if none begins there, or if one is incomplete.
     """

@@ -1,4 +1,4 @@
-"""Find out the format of standard input from its beginning, because it has no name."""
+"""Recognize the format of standard input by its first bytes, because it has no name."""
 
 import csv
 import re
@@ -19,8 +19,7 @@ _COLUMN: Final = re.compile(r"\w[\w-]{0,63}")
 
 
 def form_of_beginning(head: bytes, fields: Fields) -> str | None:
-    """Return the format of standard input, given its first bytes: LINES, ARRAY, CSV, or None for
-    a page.
+    """Return the format of standard input (LINES, ARRAY or CSV), or None if it is a single page.
 
     It is CSV if the first line names two of the fields, or if the first two lines look like the
     names of columns and a row below them.
@@ -49,7 +48,7 @@ def form_of_beginning(head: bytes, fields: Fields) -> str | None:
 
 
 def spool_lines(stream: BinaryIO, target: BinaryIO, fields: Fields) -> None:
-    """Copy standard input, which must be JSON lines, to a file that can be read twice.
+    """Copy JSON lines from standard input to a file, so they can be read twice.
 
     Raises:
         ConfigurationError: It begins like another format.

@@ -1,4 +1,4 @@
-"""Find the page in a record of a web archive, the way a crawl finds it in a response."""
+"""Turn a record of a web archive into a page, the way a crawl does with a response."""
 
 import io
 import mimetypes
@@ -38,7 +38,7 @@ _WEB: Final = ("http:", "https:")
 
 
 def checked_text(text: str) -> str:
-    """Return a decoded text.
+    """Return a decoded text, unless it was clearly decoded with the wrong encoding.
 
     Raises:
         UnicodeError: It contains NUL, like a text in UTF-16 without a byte order mark.
@@ -49,11 +49,11 @@ def checked_text(text: str) -> str:
 
 
 class CaptureError(Exception):
-    """Raised for a response that has no status."""
+    """Raised for a response in an archive that has no status."""
 
 
 def page_of(head: Headers, content: bytes) -> Page | Unread | NoPage:
-    """Return the page of a record: a successful response, a resource, or a text extracted from one.
+    """Return the page in a record: a successful response, a resource, or a text extracted from one.
 
     Raises:
         CaptureError: A response has no status.
@@ -86,7 +86,7 @@ def _page_of_response(url: str, head: Headers, content: bytes) -> Page | Unread 
 def _page_of_body(
     url: str, head: Headers, headers: Headers, content: bytes
 ) -> Page | Unread | NoPage:
-    """Return the page in a body with these headers. `head` is the head of the record."""
+    """Return the page in the body of a response. `head` is the head of the archive's record."""
     declared = headers.media_type()
     if declared is not None and declared.name not in HTML_TYPES | _TEXT_TYPES | _UNKNOWN_TYPES:
         return NoPage(declared.name)
@@ -129,7 +129,7 @@ def _page_of_text(
 
 
 def _why_partial(head: Headers, body: Body) -> str:
-    """Return why a body is incomplete, or "" if nothing says so."""
+    """Return the reason why a body is known to be incomplete, or ""."""
     if cause := head.get("WARC-Truncated"):
         return f"it was cut off while it was archived (WARC-Truncated: {cause[:40]})"
     if head.get("WARC-Segment-Number"):
@@ -140,8 +140,9 @@ def _why_partial(head: Headers, body: Body) -> str:
 
 
 def _identified(url: str, head: Headers, body: bytes) -> MediaType | None:
-    """Return the type of a body without a declared one, from what the archive says or from how it
-    begins.
+    """Return the type of a body that the server didn't declare.
+
+    It follows from what the archive says, or from how the body begins.
     """
     named = head.get("WARC-Identified-Payload-Type").partition(";")[0].strip().lower()
     if named in HTML_TYPES | _TEXT_TYPES:

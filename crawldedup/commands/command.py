@@ -1,4 +1,4 @@
-"""Declare commands of `crawldedup` without importing their code, and run them.
+"""Declare the commands of `crawldedup` without importing their code, and run them.
 
 This makes the index of a command, prints its output, and writes its files.
 """
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 STORE_FILE_VARIABLE: Final = "CRAWLDEDUP_STORE_FILE"
-"""The variable with the name of a file with the store's URL, to keep passwords out of variables."""
+"""The environment variable that names a file with the URL of the store.
+
+It keeps passwords out of variables.
+"""
 
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
@@ -61,7 +64,7 @@ Arguments = dict[str, dict[str, Any]]  # the names of arguments, and the argpars
 
 
 def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str, Any]:
-    """Return the arguments of `add_argument`."""
+    """Return the keywords with which argparse declares an argument."""
     return {"help": help, **({"metavar": metavar} if metavar else {}), **settings}
 
 
@@ -97,10 +100,10 @@ PAGE_ARGUMENTS: Final[Arguments] = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command.
+    """A command, with its arguments and the function that runs it.
 
-    `options` are the names of options of `kind`, and `defaults` are defaults that differ here.
-    If an option that is `inherited` isn't given, it has the value that the existing index was built
+    `options` are the names of options of `kind`, and `defaults` are defaults that differ here. If
+    an option that is `inherited` isn't given, it has the value that the existing index was built
     with.
 
     The command is the function `run` of `module`, which is only imported to run it. It takes a
@@ -124,14 +127,14 @@ class Command:
 
 
 def flag_of(name: str) -> str:
-    """Return the flag of an option on the command line."""
+    """Return the flag for an option on the command line, such as "--min-words"."""
     return f"--{name.replace('_', '-')}"
 
 
 def checked_options(
     given: Namespace, kind: type[Options] = Options, *, store_flag: str = "--store", **changes: Any
 ) -> dict[str, Any]:
-    """Return the options of a kind that were given, with changes.
+    """Check the options on the command line, and return those that were given, with changes.
 
     Raises ConfigurationError, which names the option.
     """
@@ -144,7 +147,7 @@ def checked_options(
 
 
 def _store_of_environment() -> tuple[str, str]:
-    """Return the URL of the store from the environment, and the variable that has it."""
+    """Return the URL of the store from the environment, and the variable that it comes from."""
     # An empty variable counts as not set, as in compose files with "${VARIABLE:-}".
     url = os.environ.get(STORE_VARIABLE)
     file = os.environ.get(STORE_FILE_VARIABLE)
@@ -162,7 +165,7 @@ def _store_of_environment() -> tuple[str, str]:
 
 
 def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
-    """Make the Deduplicator of a command's options, as `checked_options` returns them.
+    """Make the Deduplicator for a command from its options: see `checked_options`.
 
     Raises ConfigurationError.
     """
@@ -183,7 +186,7 @@ class _Console(Console):
 
 
 class Output:
-    """Standard output and standard error of one command.
+    """What a command prints, on standard output and standard error.
 
     `status` is its exit status, unless it fails.
     """
@@ -198,7 +201,7 @@ class Output:
         self.status = 0
 
     def show(self, value: Any, *lines: RenderableType) -> None:
-        """Print a result: `value` as one line of JSON if `as_json` is set, or else `lines`."""
+        """Print a result as one line of JSON (`value`) if `as_json` is set, or else as `lines`."""
         if self.as_json:
             # ASCII only: text from pages may not even be valid Unicode. Rich would wrap the line.
             print(json.dumps(value), file=self.out.file)
@@ -208,7 +211,7 @@ class Output:
             self.out.print(Text(line) if isinstance(line, str) else line)
 
     def skip(self, url: str, error: PageError) -> None:
-        """Print that a page can't be compared."""
+        """Say that a page can't be compared, and why."""
         value = {"url": url, "skipped": error.reason, "message": str(error)}
         self.show(
             value,
@@ -216,16 +219,16 @@ class Output:
         )
 
     def error(self, message: object) -> None:
-        """Print an error or a note in one line on standard error."""
+        """Print an error or a note on standard error, in one line."""
         self.err.print(Text(f"crawldedup: {safe_message(message)}"))
 
     def left_out(self, count: int, noun: str) -> None:
-        """Print how many lines or parts of the sources cannot be read, as `unreadable` does."""
+        """Say how many lines or parts of the sources can't be read, as `unreadable` does."""
         were = "was" if count == 1 else "were"
         self.unreadable(f"{pluralize(count, noun)} cannot be read and {were} left out")
 
     def unreadable(self, error: object) -> None:
-        """Print the error of a source that can't be read.
+        """Say why a source can't be read.
 
         The command continues, and its exit status is 1.
         """
@@ -233,7 +236,7 @@ class Output:
         self.error(error)
 
     def counted(self, pages: Iterable[T]) -> Iterator[T]:
-        """Count pages on a terminal while they are processed."""
+        """Yield pages, and show on a terminal how many have been processed."""
         with self.progress("reading") as progress:
             for done, page in enumerate(pages):
                 progress(done, None)
@@ -241,7 +244,7 @@ class Output:
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[Callable[..., None]]:
-        """Show the progress on the last line of a terminal.
+        """Show how far the work has come, on the last line of a terminal.
 
         Yield a function that takes the number done, the estimated total, if it's known, and a new
         description, if that changes.
@@ -261,13 +264,13 @@ class Output:
 
     @contextmanager
     def shares(self) -> Iterator[Callable[[str, float], None]]:
-        """Yield a function that shows what is being done, with a percentage."""
+        """Yield a function that shows what is being done, and how much of it as a percentage."""
         with self.progress("") as progress:
             yield lambda doing, percent: progress(int(percent), 100, doing)
 
 
 def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
-    """Run a command and return its exit status. An error is printed on one line.
+    """Run a command, print its error if it fails, and return its exit status.
 
     The status is 0 if the command is done, 1 if it is done except for sources that could not be
     read, 2 if it is not possible as requested, and 130 if it was interrupted.
@@ -293,19 +296,19 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
 
 
 def _reason_of(error: OSError) -> str:
-    """Return the description of an error, without the error number of the system."""
+    """Return the text of a system error, without its number."""
     if error.filename is None or error.strerror is None:
         return str(error)
     return f"{error.filename}: {error.strerror}"
 
 
 def safe_message(message: object) -> str:
-    """Return a message that is safe to show: escaped, and without the passwords of URLs."""
+    """Make a message safe to show: escaped, and without the passwords of URLs."""
     return printable(without_passwords(str(message)), 2000)
 
 
 def safe_cell(value: object) -> object:
-    """Return a CSV cell that no spreadsheet runs as a formula and no terminal interprets.
+    """Make a value safe for CSV, so no spreadsheet runs it and no terminal interprets it.
 
     A text that begins like a formula gets an apostrophe in front, which is how spreadsheets mark
     text.
@@ -318,7 +321,7 @@ def safe_cell(value: object) -> object:
 
 
 def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
-    """Raise ConfigurationError for a file that must not be written."""
+    """Raise ConfigurationError if an output file must not be written, so as not to lose data."""
     if any(path.exists() and path.samefile(each) for each in inputs):
         raise ConfigurationError(f"{path} is also read, so it cannot be written: name another file")
     if path.exists() and not path.is_file():
@@ -336,7 +339,7 @@ def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
 def target_file(
     path: Path, *, force: bool, packs: bool = True, is_whole: Callable[[], bool] = lambda: True
 ) -> Iterator[BinaryIO]:
-    """Yield a file to write, which replaces `path` at the end.
+    """Open a file for writing that replaces `path` at the end.
 
     After an error, it's removed. If an earlier process with the same output was killed, its
     temporary file is removed at the start. If the file isn't `is_whole` at the end, its name ends
@@ -367,7 +370,7 @@ def target_file(
 def write_rows(
     columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool
 ) -> None:
-    """Write rows with these columns as CSV if the name says so, or else as JSON lines."""
+    """Write rows with these columns to a file: CSV if the name says so, or else JSON lines."""
     with (
         target_file(path, force=force) as out,
         io.TextIOWrapper(out, "utf-8", "replace", newline="") as text,

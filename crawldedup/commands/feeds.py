@@ -1,4 +1,4 @@
-"""Read the rows of feeds: lines of JSON, CSV, a JSON array and Parquet, one generator each."""
+"""Read the rows of feeds, which are JSON lines, CSV, JSON arrays or Parquet."""
 
 import codecs
 import csv
@@ -36,13 +36,13 @@ _MARKS: Final = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
     "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
-"""How files begin in encodings in which feeds are not read. One begins like the other."""
+"""The byte order marks of encodings that feeds must not have. One begins like the other."""
 
 _LONGEST_MARK: Final = 4
 
 
 class Fields(NamedTuple):
-    """The names of the fields of an item to read.
+    """The names of an item's fields that contain a page.
 
     `content` names the fields of its HTML ("html") and its text ("text"). The other fields have its
     URL and the title of its text.
@@ -60,7 +60,7 @@ class Fields(NamedTuple):
 
     @classmethod
     def of(cls, arguments: Namespace) -> Self:
-        """Return the fields that a command line names."""
+        """Return the fields that the arguments of a command name."""
         options = {"html": arguments.html_field, "text": arguments.text_field}
         content = {kind: name for kind, name in options.items() if name}
         return cls(arguments.url_field, content or ANY_FIELDS.content, title=arguments.title_field)
@@ -96,17 +96,17 @@ def _wide_encoding_of(head: bytes) -> str:
 
 
 class QuoteError(ValueError):
-    """Raised for a row of CSV that may have swallowed others."""
+    """Raised for a row of CSV with a stray quote, which may have swallowed other rows."""
 
 
 class RepeatedKeys(dict[str, Any]):
-    """A JSON object with repeated keys, which only has the last value of each."""
+    """A JSON object in which keys are repeated. It only has the last value of each."""
 
     repeated: frozenset[str] = frozenset()
 
 
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object, given by its keys and values."""
+    """Make a JSON object from its keys and values, noticing repeated keys."""
     values = dict(pairs)
     if len(values) == len(pairs):
         return values
@@ -122,7 +122,7 @@ def _number_of(digits: str) -> float:
 
 
 class FeedRow(NamedTuple):
-    """One row of a feed.
+    """A row of a feed, as it was read from the file.
 
     `value` is a line of JSON, the item itself, or an exception that says why there is none. `raw`
     and `head` are those of `items.Item`. An empty line has neither.
@@ -134,7 +134,7 @@ class FeedRow(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to read and nothing to report."""
+        """Whether the row is an empty line, with nothing to read and nothing to report."""
         return self.value is None and self.raw is None
 
 
@@ -158,7 +158,7 @@ def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
 
 
 def _lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield lines. Lines that are too long come in pieces."""
+    """Yield the lines of a file. Lines that are too long come in pieces."""
     return iter(partial(file.readline, MOST_BYTES), b"")
 
 
@@ -168,7 +168,7 @@ def _skip_rest_of_line(line: bytes, file: BinaryIO) -> None:
 
 
 def separator_of(header: str) -> str:
-    """Return what separates the cells of a table, given the line with the names of its columns.
+    """Return the character that separates the cells of a table, given its first line.
 
     It's a comma if the line has one outside of quotes.
     """
@@ -222,12 +222,12 @@ def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
 
 
 def _lenient(line: bytes) -> str:
-    """Decode a line in a way that lets it be written unchanged, even if it is not UTF-8."""
+    """Decode a line so that it can be written unchanged later, even if it is not UTF-8."""
     return line.decode("utf-8", "surrogateescape")
 
 
 def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
-    """Raise ValueError if a column of the fields is repeated, because only the last one is read."""
+    """Raise ValueError if a column to read is repeated, because only the last would be read."""
     if fields is None:
         return
     for name in fields.names:
@@ -238,7 +238,7 @@ def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
 
 
 def _problem_of_quotes(lines: Iterable[bytes], separator: str) -> QuoteError | None:
-    """Return the error for a row of several lines with quotes in unusual places.
+    """Return the error for a row of several lines if it has quotes in unusual places.
 
     In a row of one line, a stray quote is a letter like any other.
     """
@@ -265,7 +265,7 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the members of one or more JSON arrays, with only one member in memory.
+    """Yield the members of JSON arrays, with only one member in memory at a time.
 
     If a crawl appends to its feed, another array begins after the first. Anything between arrays or
     after them is an item as well.
@@ -321,7 +321,7 @@ def _row_of_member(value: Any, source: str) -> FeedRow:
 
 
 def pyarrow_for(path: Path) -> Any:
-    """Return pyarrow, with its module `parquet`.
+    """Import pyarrow with its module `parquet`, in order to read a file.
 
     Raises:
         MissingDependencyError: It is not installed. The message names the file that needs it.
@@ -339,7 +339,9 @@ def pyarrow_for(path: Path) -> Any:
 def rows_of_parquet(
     pa: Any, path: Path, stream: BinaryIO, fields: Fields | None
 ) -> Iterator[FeedRow]:
-    """Yield rows with the columns of the fields, or with all columns and without values.
+    """Yield the rows of a Parquet file, with only the columns of the fields.
+
+    Without fields, rows have all columns, but no values.
 
     Raises:
         ConfigurationError: The table has none of the columns.
@@ -391,7 +393,7 @@ def _size_of(value: dict[str, Any]) -> int:
 
 
 def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError:
-    """Return the page in the `value` of a row, or an error that says why there is none."""
+    """Make the page in the `value` of a row, or return an error that says why there is none."""
     try:
         item = _item_of(value)
     except (NotUtf8Error, QuoteError) as error:
@@ -425,7 +427,7 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
 
 
 def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
-    """Return the title of the text of an item, if the title is a text. Raises NotUtf8Error."""
+    """Return the title of an item, if the item has one that is a text. Raises NotUtf8Error."""
     title = item.get(fields.title)
     if isinstance(title, bytes):
         title = decoded(title)
@@ -433,7 +435,7 @@ def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
 
 
 def _item_of(value: Any) -> Any:
-    """Return the item in a row. Raises ValueError and RecursionError if it isn't JSON."""
+    """Parse the item in a row. Raises ValueError and RecursionError if it isn't JSON."""
     if isinstance(value, Exception):
         raise value
     if isinstance(value, bytes):
@@ -442,7 +444,7 @@ def _item_of(value: Any) -> Any:
 
 
 def decoded(text: bytes) -> str:
-    """Return a text in UTF-8. Raises NotUtf8Error."""
+    """Decode a text from UTF-8. Raises NotUtf8Error if it's in another encoding."""
     try:
         return text.decode()
     except UnicodeDecodeError:
@@ -450,8 +452,9 @@ def decoded(text: bytes) -> str:
 
 
 def _content_of(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
-    """Return the fields of an item that contain a text, by "html" and "text". Raises
-    NotUtf8Error.
+    """Return the HTML and the text of an item, by "html" and "text".
+
+    Raises NotUtf8Error.
     """
     content: dict[str, Any] = {}
     for kind, name in fields.content.items():
@@ -467,7 +470,7 @@ def _content_of(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
 
 
 def _fields_in_words(item: Mapping[str, Any]) -> str:
-    """Return a sentence that names the fields of an item, which may be those of another format."""
+    """Name the fields of an item in a sentence. They may be those of another format."""
     # The cells of a row beyond its columns have no name.
     names = [name[:_LONGEST_NAME] for name in islice(item, _MOST_NAMED) if isinstance(name, str)]
     more = ", and more" if len(item) > _MOST_NAMED else ""

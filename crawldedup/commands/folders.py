@@ -1,4 +1,4 @@
-"""Read single files, and find the pages in folders."""
+"""Read the pages in single files, and find those in folders."""
 
 import os
 import stat
@@ -50,7 +50,7 @@ _KINDS: Final = (
 
 
 def item_of_file(path: Path) -> Item:
-    """Return the page in a file of HTML or text, which may be compressed.
+    """Read the page in a file of HTML or text, which may be compressed.
 
     Raises:
         ConfigurationError: Files with this suffix aren't supported, or the file can't be
@@ -80,7 +80,7 @@ def _page_of_text(url: str, body: bytes) -> Page | Unread:
 def pages_below(
     folder: Path, on_error: OnError = refuse, on_note: OnNote = ignore_note
 ) -> list[Path]:
-    """Return the HTML and text files below a folder, sorted.
+    """Find the HTML and text files below a folder, and return their paths, sorted.
 
     They are recognized by their names. Other files, such as `view.php?id=3`, count if they begin
     like HTML, unless they have the names of images, programs and the like.
@@ -137,7 +137,7 @@ def _entries_below(folder: Path, on_error: OnError) -> Iterator[Path]:
 
 
 def _kind_of(path: Path) -> str:
-    """Return what kind of thing is at a path, or "" if it is a file. Raises OSError."""
+    """Return what is at a path, in words, or "" if it is a regular file. Raises OSError."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def _is_page(path: Path) -> bool:
 
 
 def folder_without_pages(folder: Path) -> ConfigurationError:
-    """Return the error for a folder without pages, which may contain feeds instead."""
+    """Make the error for a folder without pages, which may contain feeds instead."""
     suffixes = ", ".join(HTML_SUFFIXES + TEXT_SUFFIXES)
     feeds = sorted(path.name for path in folder.iterdir() if form_of(path.name) is not None)
     hint = f". Name the files that contain pages, such as {feeds[0]!r}" if feeds else ""

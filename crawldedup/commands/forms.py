@@ -1,4 +1,4 @@
-"""Find out the format of a file from its name."""
+"""Recognize the format of a file by its name."""
 
 import re
 from typing import Final
@@ -58,9 +58,10 @@ _PACKED_TABLE: Final = (
 
 
 def form_of(name: str) -> str | None:
-    """Return the format of a file by its name:
+    """Return the format that a file has according to its name, or None.
 
-    LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else, and for formats that aren't read.
+    The formats are LINES, ARRAY, CSV, PARQUET and ARCHIVE. The result is None for everything else,
+    and for formats that aren't read.
     """
     form = _form_inside(name)
     packed = packed_suffix(name)
@@ -85,18 +86,17 @@ def _form_inside(name: str) -> str | None:
 
 
 def why_not_read(name: str) -> str | None:
-    """Return why a file with this name isn't read, and what to do; None if it's read."""
+    """Return why a file with this name isn't read, and what to do instead. None if it is read."""
     if form_of(name) is None and (form := _form_inside(name)) is not None:
         return _PACKED_TABLE if form == PARQUET else _PACKED_ARCHIVE
     return _NOT_READ.get(suffix_of(name))
 
 
 def suffix_of(name: str) -> str:
-    """Return the suffix of a file name, in lower case and without the suffix for its compression;
-    "" if there is none.
+    """Return the suffix of a file name in lower case, or "" if there is none.
 
-    For names such as "view.php?id=3" and "index.html.1", which crawlers use, it's the suffix before
-    that.
+    The suffix for a compression doesn't count. For names such as "view.php?id=3" and
+    "index.html.1", which crawlers use, it's the suffix before that.
     """
     name = unpacked_name(name.partition("?")[0])
     if numbered := _NUMBERED.search(name):
@@ -111,7 +111,7 @@ def is_text_name(name: str) -> bool:
 
 
 def may_be_page(name: str) -> bool:
-    """Return whether a file with this name may be a page, so it's worth checking."""
+    """Return whether a file with this name may be a page, so it's worth looking into."""
     return suffix_of(name) not in _NEVER_PAGES and why_not_read(name) is None
 
 

@@ -1,4 +1,4 @@
-"""Read the headers of records and of responses, as leniently as browsers do."""
+"""Read the headers of HTTP responses and of records in archives, as leniently as browsers do."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,25 +14,25 @@ _ANY: Final = "*/*"
 
 
 class HeadError(Exception):
-    """Raised for headers that don't end."""
+    """Raised for headers that aren't followed by an empty line."""
 
 
 class MediaType(NamedTuple):
-    """A media type in lower case, such as "text/html", and the label of the encoding, if given."""
+    """A media type such as "text/html", in lower case, and the label of its encoding, if any."""
 
     name: str
     charset: str | None
 
 
 class Headers:
-    """Headers in order. A name can occur several times, in upper or lower case."""
+    """The headers of a response or record, in order."""
 
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
         self.fields = list(fields)
 
     @classmethod
     def read(cls, stream: Any, never: re.Pattern[bytes] | None = None) -> Self:
-        """Return the headers that a stream begins with, up to an empty line.
+        """Read the headers at the start of a stream, up to an empty line.
 
         A line without a colon is ignored, so it doesn't hide the lines after it.
 
@@ -55,28 +55,28 @@ class Headers:
         raise HeadError("its headers have no end")
 
     def get(self, name: str) -> str:
-        """Return the first value of a name, or "" if there is none."""
+        """Return the first value of the header with this name, or "" if there is none."""
         for value in self.get_all(name):
             return value
         return ""
 
     def get_all(self, name: str) -> list[str]:
-        """Return the values of a name."""
+        """Return all values of the header with this name."""
         wanted = name.lower()
         return [value for field, value in self.fields if field.lower() == wanted]
 
     def list_of(self, name: str) -> list[str]:
-        """Return the words of a header that is a list, in lower case."""
+        """Return the words in a header whose value is a list, in lower case."""
         words = ",".join(self.get_all(name)).lower().split(",")
         return [word.strip() for word in words if word.strip()]
 
     def without(self, *names: str) -> "Headers":
-        """Return the headers with all other names."""
+        """Return a copy without the headers of these names."""
         lower = {name.lower() for name in names}
         return Headers(field for field in self.fields if field[0].lower() not in lower)
 
     def media_type(self) -> MediaType | None:
-        """Return the media type in Content-Type, read like browsers do; None if there is none."""
+        """Return the media type in Content-Type the way browsers read it, or None."""
         found: MediaType | None = None
         for value in ",".join(self.get_all("Content-Type"))[:_LONGEST_TYPE].split(","):
             name = value.partition(";")[0].strip().lower()

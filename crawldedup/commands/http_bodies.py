@@ -1,4 +1,4 @@
-"""Undo the encodings of a response body, and notice if a part of it is missing."""
+"""Decode the body of an HTTP response, and notice if a part of it is missing."""
 
 import math
 import re
@@ -13,7 +13,8 @@ from crawldedup.commands.packing import PACK_ERRORS, Unpacker, unpack_member, zs
 from crawldedup.errors import MissingDependencyError, PageError
 from crawldedup.reading.html import decode
 
-# Of 64 bits. Longer runs of such digits are a checksum, in a body that has no chunks any more.
+# The longest size of a chunk, with 64 bits. A longer run of hexadecimal digits is a checksum, in a
+# body whose chunks have already been joined.
 _CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE_END: Final = re.compile(rb"\r?\n|\Z")
 _RANGE: Final = re.compile(r"bytes\s+0-(\d{1,18})/(\d{1,18})\s*")
@@ -28,17 +29,17 @@ _DEFLATE: Final = (15, -15)
 
 
 class Body(NamedTuple):
-    """The bytes of a page, and whether all of them are there."""
+    """The decoded body of a response, and what is missing from it."""
 
     content: bytes
     is_whole: bool
 
 
 def decoded_body(body: bytes, headers: Headers) -> Body:
-    """Return a body without the encodings in which it was sent. In many archives, they have already
-    been removed, and the body is returned as it is.
+    """Undo the encodings in which a body was sent, such as gzip.
 
-    The result has at most `MOST_BYTES`, because a few bytes can expand to gigabytes.
+    In many archives, they have already been removed, and the body is returned as it is. The result
+    has at most `MOST_BYTES`, because a few bytes can expand to gigabytes.
 
     Raises:
         PageError: "encoding", for an encoding that no installed package decodes.
@@ -60,8 +61,9 @@ def decoded_body(body: bytes, headers: Headers) -> Body:
 
 
 def _declared_length(headers: Headers) -> float:
-    """Return the declared length of a body in bytes: 0 if there is none, infinity if it is longer
-    than any body can be.
+    """Return the length of a body in bytes as the server declared it.
+
+    It is 0 if there is none, and infinity if it is longer than any body can be.
     """
     lengths: list[float] = []
     for value in headers.list_of("Content-Length"):
@@ -74,8 +76,9 @@ def _declared_length(headers: Headers) -> float:
 
 
 def _is_whole_range(content_range: str) -> bool:
-    """Return whether a response is a complete page, given its Content-Range, which can be there
-    without status 206.
+    """Return whether a response is a complete page, given its Content-Range.
+
+    That header can be there without the status 206.
     """
     named = _RANGE.fullmatch(content_range)
     return not content_range or (named is not None and int(named[1]) + 1 >= int(named[2]))
@@ -96,7 +99,7 @@ def _without_chunks(body: bytes) -> Body:
 
 
 def gunzipped(body: bytes, most: int) -> Body:
-    """Return the content of the gzip members in a body. Anything after the last one is ignored.
+    """Decompress the gzip members in a body. Anything after the last one is ignored.
 
     For a damaged member, this is the part that can be read. All together have at most this many
     bytes.
@@ -161,8 +164,9 @@ def _from_zstandard(body: bytes) -> Body:
 
 
 def _as_it_is(body: bytes, missing: str = "") -> Body:
-    """Return a body that can't be decoded. It's complete if it's a text whose encoding was already
-    undone.
+    """Return a body that can't be decoded.
+
+    It's complete if it's a text whose encoding was already undone.
 
     Raises PageError if the package for it is missing.
     """

@@ -1,5 +1,6 @@
-"""What sources yield: the items of feeds and the records of archives, with their pages. Also, how
-lost ones are reported.
+"""The items that sources yield: those of feeds, and records of archives, with their pages.
+
+Also, how lost items are reported.
 """
 
 from collections import Counter
@@ -14,28 +15,29 @@ from crawldedup.text import pluralize, printable
 
 OnError = Callable[[Exception], None]
 OnSkip = Callable[[str, PageError], None]
-"""Takes the URL of a page that can't be compared, and the reason."""
+"""Called with the URL of a page that can't be compared, and the reason."""
 
 OnNote = Callable[[str], None]
-"""Takes a note about parts of a source that are left out on purpose."""
+"""Called with a note about parts of a source that are left out on purpose."""
 
-# For a page or an item of a feed. The compared text is far shorter.
+# The maximum size of a page or of an item of a feed. The compared text is far shorter.
 MOST_BYTES: Final = 64 * 1024 * 1024
-# How many errors a person reads; a broken file of a million items has as many.
+# How many errors to show for a source. A broken file may have a million of them.
 MOST_TOLD: Final = 10
 _SHOWN_KINDS: Final = 8
 
 
 class Unread(NamedTuple):
-    """A page that can't be compared."""
+    """A page that can't be compared, and why."""
 
     url: str
     error: PageError
 
 
 class NoPage(NamedTuple):
-    """Something that isn't a page. `kind` is its name in the count of such things, or "" if it
-    isn't counted.
+    """An item or record that isn't a page.
+
+    `kind` is its name in the count of such things, or "" if it isn't counted.
     """
 
     kind: str
@@ -60,29 +62,30 @@ class Item(NamedTuple):
 
 
 class Report(NamedTuple):
-    """How the errors of a source are worded."""
+    """The words in which the errors of a source are reported."""
 
-    name: str  # of the source
-    unit: str  # each error is about one of these
-    fate: str  # of items whose errors are only counted
+    name: str  # the name of the source
+    unit: str  # what each error is about, such as a line
+    fate: str  # what happens to the items whose errors are only counted
     refusal: str  # why nothing is read if the first items are no good
     needs_page: bool  # whether a good item has a page
 
 
 def refuse(error: Exception) -> NoReturn:
-    """Raise the error."""
+    """Raise an error rather than continue with the rest of a source."""
     raise error
 
 
 def ignore_note(note: str) -> None:
-    """Ignore a note."""
+    """Do nothing about a note. Used where nobody reads notes."""
 
 
 @contextmanager
 def complaints(on_error: OnError, name: str, unit: str, fate: str) -> Iterator[OnError]:
-    """Yield a function that passes on the first errors, each about one `unit` of a source.
+    """Report the first errors of a source, and count the others.
 
-    The others are only counted. At the end, their number is reported, with their `fate`.
+    Yield a function that takes an error about one `unit` of the source. At the end, the number of
+    the other errors is reported, with their `fate`.
     """
     number = 0
 
@@ -101,7 +104,7 @@ def complaints(on_error: OnError, name: str, unit: str, fate: str) -> Iterator[O
 
 
 def reported(items: Iterator[Item], report: Report, on_error: OnError) -> Iterator[Item]:
-    """Yield the items that can be written again, and pass on the errors of the others.
+    """Yield the items that can be written again, and report the errors of the others.
 
     Raises ConfigurationError if nothing more can be read. A source with errors is also refused if
     none of its first items is good, which means that it can be written again and has a page if it
@@ -131,12 +134,12 @@ def reported(items: Iterator[Item], report: Report, on_error: OnError) -> Iterat
 
 
 def without_pages(name: str) -> ConfigurationError:
-    """Return the error for a source with nothing to compare."""
+    """Make the error for a source that has nothing to compare."""
     return ConfigurationError(f"{name} contains no page that can be compared")
 
 
 def counted(kinds: Counter[str]) -> str:
-    """Return the most frequent kinds in words, and how many others there are."""
+    """Name the most frequent kinds of things with their numbers, and count all others."""
     shown = [f"{printable(kind, 60)} {count:,}" for kind, count in kinds.most_common(_SHOWN_KINDS)]
     rest = kinds.total() - sum(count for _, count in kinds.most_common(_SHOWN_KINDS))
     if rest:

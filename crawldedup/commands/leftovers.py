@@ -1,4 +1,4 @@
-"""Write files under temporary names until they are complete, and remove those of killed processes.
+"""Write files under temporary names until they are complete, and clean up after killed processes.
 
 A process holds a lock on its temporary file. So if nobody holds a lock on such a file, its process
 was killed, and the file can be removed.
@@ -24,9 +24,12 @@ _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def unfinished_file(target: Path) -> Iterator[Path]:
-    """Yield the path of a new, empty file in the folder of a target, and remove it at the end.
+    """Create a temporary file next to a target, and remove it at the end.
 
     First, remove the files that killed processes have left there for the same target.
+
+    Yields:
+        The path of the new, empty file.
 
     Raises:
         OSError: The file can't be created. If there is no room for it, the error names the target.
@@ -46,7 +49,7 @@ def unfinished_file(target: Path) -> Iterator[Path]:
 
 
 def remove_left_over(target: Path) -> None:
-    """Remove the temporary files for a target that no process is writing.
+    """Remove temporary files for a target that belong to no running process.
 
     Files that can't be removed are ignored.
     """
@@ -60,7 +63,7 @@ def remove_left_over(target: Path) -> None:
 
 
 def _remove_unlocked(path: Path) -> None:
-    """Remove a regular file. Raises OSError if another process holds a lock on it."""
+    """Remove a regular file, unless another process holds a lock on it, which raises OSError."""
     # With these flags, links aren't followed, and opening a named pipe doesn't block.
     file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -72,7 +75,7 @@ def _remove_unlocked(path: Path) -> None:
 
 
 def _new_file(target: Path) -> tuple[Path, int]:
-    """Create a file, and return its path and a descriptor that holds a lock on it.
+    """Create a temporary file, and return its path and a descriptor that holds a lock on it.
 
     Raises OSError.
     """

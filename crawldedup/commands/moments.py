@@ -1,4 +1,4 @@
-"""Read the moments that people name on a command line, such as "2026-11-28" or "20h"."""
+"""Parse points in time on the command line, such as "2026-11-28", or "20h" for 20 hours ago."""
 
 import re
 import time
@@ -13,7 +13,9 @@ _SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def moment_of(flag: str, given: str) -> float:
-    """Return a moment, given as a time in UTC or as an age, in seconds since 1970 (UTC).
+    """Return the point in time that was given, in seconds since 1970 (UTC).
+
+    It is given as a time in UTC or as an age.
 
     Raises:
         ConfigurationError: It is neither. The message begins with the `flag` that it was given for.

@@ -37,7 +37,7 @@ class PackError(Exception):
 
 
 PACK_ERRORS: Final = (PackError, EOFError)
-"""The errors that reading an opened file raises if it's damaged or cut off."""
+"""The errors that occur while reading a compressed file that is damaged or cut off."""
 
 
 def packed_suffix(name: str) -> str:
@@ -49,12 +49,12 @@ def packed_suffix(name: str) -> str:
 
 
 def unpacked_name(name: str) -> str:
-    """Return the name of a compressed file without that suffix, in lower case."""
+    """Return the name of a file without the suffix for its compression, in lower case."""
     return name.lower().removesuffix(packed_suffix(name))
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a file to read its content, which is decompressed according to its name.
+    """Open a file for reading, and decompress it according to its name.
 
     Some programs decompress a file but keep its name. Such a file is read as it is. Reading may
     raise PACK_ERRORS. Raises MissingDependencyError and OSError.
@@ -73,7 +73,7 @@ def _begins_with(path: Path, magics: tuple[bytes, ...]) -> bool:
 
 
 def packing_of(head: bytes, suffixes: tuple[str, ...]) -> str:
-    """Return the suffix, among these, that fits the first bytes of a file, or "" if none does."""
+    """Return the suffix among these for the compression that the first bytes show, or ""."""
     for suffix in suffixes:
         if head.startswith(_MAGIC[suffix]):
             return suffix
@@ -81,7 +81,7 @@ def packing_of(head: bytes, suffixes: tuple[str, ...]) -> str:
 
 
 def packed(suffix: str, file: BinaryIO) -> BinaryIO:
-    """Return a file that compresses its input into another file, which it leaves open.
+    """Return a file that compresses what is written to it into another file, which stays open.
 
     Raises MissingDependencyError.
     """
@@ -95,7 +95,7 @@ def packed(suffix: str, file: BinaryIO) -> BinaryIO:
 
 
 def compressed(content: bytes, suffix: str) -> bytes:
-    """Return some bytes as one compressed member. Raises MissingDependencyError."""
+    """Compress bytes into a single member. Raises MissingDependencyError."""
     target = io.BytesIO()
     with packed(suffix, target) as file:
         file.write(content)
@@ -103,7 +103,7 @@ def compressed(content: bytes, suffix: str) -> bytes:
 
 
 def zstandard(what: str) -> Any:
-    """Return the module for Zstandard.
+    """Import the module for Zstandard.
 
     Raises:
         MissingDependencyError: It is not installed. The message says what needs it.
@@ -122,7 +122,7 @@ def zstandard(what: str) -> Any:
 
 
 class Unpacker(Protocol):
-    """Decompresses one member, as the classes of the standard library do."""
+    """The protocol of decompressors for one member, which those of the standard library follow."""
 
     @property
     def eof(self) -> bool: ...
@@ -137,7 +137,7 @@ class Unpacker(Protocol):
 
 
 class _GzipUnpacker:
-    """Decompresses a member of gzip, and checks its length and its sum.
+    """Decompresses a gzip member, and checks the length and checksum at its end.
 
     Both are at the end of the member. If a piece ends with wrong ones, zlib returns nothing of it,
     so the last bytes of each piece are held back until the next one. By then, everything correct
@@ -173,7 +173,7 @@ class _GzipUnpacker:
 
 
 def unpackers(suffix: str, what: str) -> Callable[[], Unpacker]:
-    """Return a function that makes a decompressor for each member of a file.
+    """Return a function that makes a decompressor for each member.
 
     Raises:
         MissingDependencyError: A package is missing. The message names `what` is compressed.
@@ -188,13 +188,13 @@ def unpackers(suffix: str, what: str) -> Callable[[], Unpacker]:
 
 
 class Member(io.RawIOBase):
-    """The content of one member of a compressed file.
+    """The decompressed content of one member of a compressed file, as a readable stream.
 
     Raises PackError for damage, and EOFError where the file is cut off.
     """
 
     def __init__(self, file: BinaryIO, begun: bytes, new_unpacker: Callable[[], Unpacker]) -> None:
-        """Begin a member.
+        """Prepare to read a member.
 
         Args:
             file: The file, at the position after `begun`.
@@ -207,14 +207,15 @@ class Member(io.RawIOBase):
 
     @property
     def rest(self) -> bytes:
-        """The part of the file that was read, but comes after the member. Known once the member was
-        read completely.
+        """What was read from the file beyond the member.
+
+        Known once the member was read completely.
         """
         return self._unpacker.unused_data if self._unpacker.eof else b""
 
     @property
     def end(self) -> int:
-        """The end of the member in the file. Known once the member was read completely."""
+        """Where the member ends in the file. Known once the member was read completely."""
         return self._file.tell() - len(self.rest)
 
     def readable(self) -> bool:
@@ -247,7 +248,7 @@ class Member(io.RawIOBase):
 def unpack_member(
     body: bytes, place: int, unpacker: Unpacker, content: bytearray, most: int
 ) -> int:
-    """Decompress the member at a place in a body into `content`, and return where it ends.
+    """Append the decompressed content of a member to `content`, and return where the member ends.
 
     This stops as soon as `content` has `most` bytes. If there is an error, everything that was read
     before it has been appended.
@@ -271,7 +272,7 @@ def unpack_member(
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of all members of a compressed file, one after the other.
+    """The decompressed content of a whole file: all of its members, one after the other.
 
     Raises PackError for damage, and EOFError where the file is cut off.
     """
@@ -299,7 +300,7 @@ class _Unpacked(io.RawIOBase):
         return 0
 
     def _current(self) -> Member | None:
-        """Return the current member, after starting the next one if there is one."""
+        """Return the member that is being read, starting the next one if necessary."""
         if self._member is None:
             # Streams of xz may be followed by NUL bytes.
             while not (begun := self._left.lstrip(b"\0")):
@@ -311,7 +312,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def read_at_most(path: Path, size: int) -> bytes:
-    """Return the content of a file, up to this many bytes.
+    """Read the content of a file, decompressed, up to this many bytes.
 
     Raises:
         ConfigurationError: It cannot be decompressed.

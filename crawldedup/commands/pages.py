@@ -1,4 +1,4 @@
-"""The commands check, find, explain, compare, forget, clear and info."""
+"""The commands that ask an index: check, find, explain, compare, forget, clear and info."""
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +38,7 @@ _LEAST_OF_VIEWS: Final = 0.5  # the exact similarity below which not even views 
 
 
 def require_existing(dedup: Deduplicator) -> None:
-    """Raise ConfigurationError, which lists the existing indexes, unless this one exists.
+    """Raise ConfigurationError unless the index exists. The message lists those that do.
 
     Raises StoreError.
     """
@@ -70,7 +70,7 @@ def _paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
 
 
 def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Decide about pages and remember them, many with one call of the store."""
+    """Decide about pages and remember them. Many pages are sent to the store in one call."""
     inputs = output.counted(_given_pages(given, output))
     is_any = False
     for verdict in dedup.check_many(
@@ -85,7 +85,7 @@ def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 @contextmanager
 def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[Deduplicator]:
-    """Yield a Deduplicator with the options that the profile of the index names.
+    """Open an existing index with the options that it was made with, as far as they are known.
 
     Other options that the index was made with, such as the areas that were compared, are reported,
     and so is an option that the user gave with a different value.
@@ -141,8 +141,9 @@ def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def _matches_in_scopes(
     index: Deduplicator, page: Page, scope: str | None, output: Output
 ) -> list[Match]:
-    """Return the pages that resemble a page, nearest first: in one scope if the index has it, or
-    else in each scope of the index.
+    """Return the remembered pages that resemble a page, nearest first.
+
+    They are in one scope if the index has it, or else in any scope of the index.
 
     Raises ConfigurationError if none does, and the site of the page, which may know one, is
     missing.
@@ -170,15 +171,16 @@ def _matches_in_scopes(
 
 
 def explain_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Show the verdicts that pages would get now, and why."""
+    """Explain the verdicts that the pages on the command line would get now."""
     explain(dedup, _given_pages(given, output), output, detail=given.detail)
 
 
 def explain(
     dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detail: bool = False, **meta: Any
 ) -> None:
-    """Show the verdict that a crawl would give now for each page, with `meta` as arguments of
-    `Page`, and why.
+    """Show the verdict that a crawl would give now for each page, and why.
+
+    `meta` has arguments for each `Page`.
     """
     require_existing(dedup)
     options = dedup.options
@@ -283,8 +285,9 @@ def _estimate(candidate: Candidate) -> str:
 
 
 def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Show how similar two pages are, and how an index that knows the first one would decide: the
-    index in the store, or each of ten.
+    """Show how similar two pages are, and what an index that knows the first one would decide.
+
+    That is the index in the store, or each of ten.
     """
     pages = [single_source(name) for name in given.pages]
     if given.urls is not None:
@@ -352,8 +355,9 @@ def _comparison_in_words(
 
 
 def _may_be_view(comparison: Comparison, first: Page) -> bool:
-    """Return whether an index that has proved the views in the addresses of two pages might decide
-    otherwise.
+    """Return whether the decision about two pages could change once their views are proved.
+
+    Views are parts of their addresses, and each index has to prove them.
     """
     if comparison.drops == INDEXES or comparison.apart is not None:
         return False
@@ -367,7 +371,7 @@ def _may_be_view(comparison: Comparison, first: Page) -> bool:
 
 
 def _reason_of(comparison: Comparison, where: str) -> str:
-    """Return why a crawl would drop the second page or keep it."""
+    """Say why a crawl would drop the second page or keep it."""
     candidate = comparison.candidate
     if comparison.apart == TOLD_APART:
         return TOLD_APART
@@ -442,17 +446,17 @@ def _shown_figure(value: object) -> str:
 
 
 def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Remove pages by their URLs."""
+    """Remove the pages with the URLs on the command line."""
     forget(dedup, [(url, None, None) for url in given.urls], output)
 
 
 def forget(
     dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output
 ) -> None:
-    """Remove pages by their URLs, identities and scope keys, no matter which options made the
-    index.
+    """Remove pages from an index, no matter which options it was made with.
 
-    Without a scope key, a page is removed from every scope.
+    The pages are given by their URLs, identities and scope keys. Without a scope key, a page is
+    removed from every scope.
     """
     require_existing(dedup)
     dedup.accept_profile()

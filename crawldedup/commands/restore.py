@@ -1,4 +1,4 @@
-"""The command `restore`: bring back items that a crawl set aside."""
+"""The command `restore`, which brings back items that a crawl has dropped and set aside."""
 
 from argparse import Namespace
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ _OTHER_FORMATS: Final = {".csv", ".tsv", ".xml", ".parquet", ".xlsx", ".html"}
 
 
 def restore(given: Namespace, output: Output) -> None:
-    """Write the items that meet the conditions.
+    """Write the dropped items that meet the conditions on the command line.
 
     Raises:
         ConfigurationError: A condition or the output is not allowed.
@@ -83,7 +83,7 @@ def restore(given: Namespace, output: Output) -> None:
 
 
 def _tell_missing(wanted: "_Wanted", unreadable: int, output: Output) -> None:
-    """Say if no item is of the wanted site, and how many parts of the files can't be read."""
+    """Tell the user if no item is from the wanted site, and if parts of the files can't be read."""
     if missing := wanted.missing_site():
         output.error(missing)
     if unreadable:
@@ -91,9 +91,9 @@ def _tell_missing(wanted: "_Wanted", unreadable: int, output: Output) -> None:
 
 
 def _check_files(paths: list[Path]) -> None:
-    """Raise ConfigurationError for a file that is not empty and has no items that were set aside.
+    """Raise ConfigurationError for a file that isn't one of items that were set aside.
 
-    Raises OSError if a file cannot be read.
+    Empty files are allowed. Raises OSError if a file cannot be read.
     """
     for path in paths:
         if path.is_dir() or (path.stat().st_size and not any(items_in(path))):
@@ -104,7 +104,7 @@ def _check_files(paths: list[Path]) -> None:
 
 
 def _check_name(target: Path) -> None:
-    """Raise ConfigurationError if the name of a file is not that of JSON lines."""
+    """Raise ConfigurationError unless the name of the output file is one of JSON lines."""
     suffixes = {suffix.lower() for suffix in target.suffixes[-2:]}
     if wrong := sorted(suffixes & _OTHER_FORMATS):
         raise ConfigurationError(
@@ -114,14 +114,14 @@ def _check_name(target: Path) -> None:
 
 
 def _check_apart(path: Path, read_files: list[Path], target: Path) -> None:
-    """Raise ConfigurationError if the file of --apart can't be written, or is another file."""
+    """Raise ConfigurationError if the file of --apart can't be written, or is used otherwise."""
     check_target(path, read_files, force=True)
     if path.resolve() == target.resolve():
         raise ConfigurationError("--output and --apart name the same file: name two files")
 
 
 def _check_fields(paths: list[Path], given: Namespace) -> None:
-    """Raise ConfigurationError if items have HTML and text, and no option says which to compare."""
+    """Raise ConfigurationError if items have HTML and text, and it's unclear which to compare."""
     if given.html_field or given.text_field:
         return
     for aside in _items_of(paths):
@@ -133,7 +133,7 @@ def _check_fields(paths: list[Path], given: Namespace) -> None:
 
 
 def _decides_again(given: Namespace) -> bool:
-    """Return whether items are to be compared again.
+    """Return whether to compare the items again, rather than restore all of them.
 
     Raises ConfigurationError if --again, --kept, and the options for them don't come together.
     """
@@ -154,7 +154,7 @@ def _decides_again(given: Namespace) -> bool:
 
 
 class _Judge:
-    """Compares items with those that a crawl delivered, and with those already restored.
+    """Decides again whether an item is a copy, of a delivered item or of one already restored.
 
     Args:
         given: The similarity, the feeds, their fields and the options.
@@ -188,7 +188,7 @@ class _Judge:
         self._dedup.close()
 
     def keeps(self, aside: Aside) -> bool:
-        """Return whether to restore an item: it is not a copy, or cannot be compared."""
+        """Return whether to restore an item, because it is not a copy or cannot be compared."""
         page = page_of(aside.item, self._fields, aside.url)
         return not isinstance(page, Page) or self._is_new(page)
 
@@ -202,7 +202,7 @@ class _Judge:
 
 
 class _ToldApart:
-    """A file of pages that later crawls keep apart, to which restored pages are added.
+    """The file of pages that later crawls must keep apart. Restored pages are added to it.
 
     Raises:
         ConfigurationError: The file exists and holds something else.
@@ -223,7 +223,7 @@ class _ToldApart:
             self._without_url += 1
 
     def write(self, output: Output) -> None:
-        """Replace the file in one step, so it is complete at any time. Raises OSError."""
+        """Replace the file in one step, so it is never incomplete. Raises OSError."""
         with target_file(self._path, force=True) as file:
             for line in lines_of(self._pairs):
                 file.write(line.encode("ascii"))
@@ -240,7 +240,7 @@ def _items_of(paths: list[Path]) -> Iterator[Aside | None]:
 
 
 def _site_named(name: str) -> str:
-    """Return the site of --site, with the port if there is one. Raises ConfigurationError."""
+    """Return the site that --site names, with its port if it has one. Raises ConfigurationError."""
     site = site_of(f"//{name}")
     if not site:
         raise ConfigurationError(f"--site is {name!r}; it must be a site, such as example.com")
@@ -249,7 +249,7 @@ def _site_named(name: str) -> str:
 
 
 def _port_of(url: str) -> int | None:
-    """Return the port of a URL, which may be that of its scheme, or None."""
+    """Return the port in a URL, which may be the default of its scheme, or None."""
     try:
         parts = urlsplit(url)
         return parts.port or {"http": 80, "https": 443}.get(parts.scheme)
@@ -258,7 +258,7 @@ def _port_of(url: str) -> int | None:
 
 
 class _Wanted:
-    """The conditions that an item must meet.
+    """The conditions that an item must meet in order to be restored.
 
     Raises:
         ConfigurationError: One of the conditions is not allowed.
@@ -316,7 +316,7 @@ class _Wanted:
             self._sites[site] = None
 
     def missing_site(self) -> str:
-        """Return a sentence about the sites of the items if none is of the wanted one, or ""."""
+        """Return a sentence about the sites of the items if none is the wanted one, or else ""."""
         if self._site is None or self._has_site or not self._sites:
             return ""
         named = [printable(site, 100) for site in self._sites][:_MOST_SITES]

@@ -1,4 +1,4 @@
-"""Read the URLs in sitemaps, and in the sitemaps that they list."""
+"""Read the URLs that are listed in sitemaps, and in the sitemaps that these list."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ def is_sitemap_name(name: str) -> bool:
 
 
 def urls_of_sitemap(name: str, on_error: OnError = refuse, levels: int = _LEVELS) -> Iterator[str]:
-    """Yield the URLs of a sitemap, or of the sitemaps that it lists.
+    """Yield the URLs in a sitemap, and in the sitemaps that it lists.
 
     Raises ConfigurationError, PageError and OSError. `on_error` takes errors that only affect a
     part of it.
@@ -88,14 +88,14 @@ def _root_of(name: str, content: bytes, on_error: OnError) -> Any:
 
 
 def _leave_out_last(root: Any) -> None:
-    """Leave out the last URL of a sitemap that's cut off, because it may be incomplete."""
+    """Remove the last URL of a sitemap that is cut off, because it may be incomplete."""
     places = list(root.iterfind("{*}*/{*}loc"))
     if places:
         places[-1].getparent().remove(places[-1])
 
 
 def _urls_in(root: Any, name: str, on_error: OnError) -> Iterator[str]:
-    """Yield http and https URLs. Others could point to files on this machine."""
+    """Yield the http and https URLs in a sitemap. Others could point to files on this machine."""
     others = 0
     for place in root.iterfind("{*}*/{*}loc"):
         url = str(place.text or "").strip()

@@ -65,11 +65,10 @@ def readable_sources(
     on_skip: OnSkip | None = None,
     on_note: OnNote = ignore_note,
 ) -> Iterator[Page]:
-    """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives,
-    sitemaps and URLs.
+    """Yield the pages of sources of any kind: files, folders, feeds, web archives, sitemaps, URLs.
 
-    `-` is standard input: a feed if it begins with an object, an array of objects or the columns
-    of a table, and one page otherwise. Files may be compressed (.gz, .bz2, .xz, .zst).
+    `-` is standard input: a feed if it begins with an object, an array of objects or the columns of
+    a table, and one page otherwise. Files may be compressed (.gz, .bz2, .xz, .zst).
 
     Args:
         names: The sources.
@@ -77,8 +76,8 @@ def readable_sources(
             ConfigurationError, which is a MissingDependencyError where a package is missing,
             PageError and OSError.
         fields: The fields of feeds.
-        on_skip: Takes the pages that are there, but cannot be compared. Without it, their errors
-            go to `on_error`.
+        on_skip: Takes the pages that are there, but cannot be compared. Without it, their errors go
+            to `on_error`.
         on_note: Takes notes on what is left out on purpose, such as the images of an archive.
     """
     for item in readable_items(names, on_error, fields, on_note=on_note):
@@ -167,7 +166,7 @@ def _items_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Item
 def require_sources(names: Iterable[str]) -> None:
     """Raise ConfigurationError for the first source that doesn't exist.
 
-    It's better to hear of a wrong name before the work than after it.
+    It's better to learn of a wrong name before the work than after it.
     """
     for name in names:
         is_named_otherwise = name == STANDARD or name.startswith(SCHEMES)
@@ -192,7 +191,7 @@ def _items_of_paths(paths: Iterable[Path], on_error: OnError) -> Iterator[Item]:
 
 
 def single_source(name: str) -> Page:
-    """Return the only page of a source.
+    """Return the page of a source that must have exactly one.
 
     Raises ConfigurationError if there are several, and the errors of sources.
     """
@@ -203,7 +202,7 @@ def single_source(name: str) -> Page:
 
 
 def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
-    """Return the pages, or a single page under another URL.
+    """Return the pages. If a URL is given, there must be one page only, which gets that URL.
 
     Raises ConfigurationError if there are several pages for a URL.
     """
@@ -219,7 +218,7 @@ def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
 def items_of_file(
     path: Path, fields: Fields | None, on_error: OnError, on_note: OnNote = ignore_note
 ) -> Iterator[Item]:
-    """Return the items of a feed, or the records of a web archive.
+    """Yield the items of a feed, or the records of a web archive.
 
     With `fields`, they have their pages. Errors of single items go to `on_error`.
 
@@ -246,7 +245,7 @@ def items_of_file(
 
 
 def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
-    """Return the items of standard input."""
+    """Yield the items of JSON lines that come from standard input."""
     return _items_of_stream(rows_of_lines(file), "line", fields, on_error)
 
 

@@ -1,6 +1,4 @@
-"""Support for archiving crawlers: the WARC files in a WACZ, and revisit records instead of exact
-copies.
-"""
+"""Support for archiving crawlers: WACZ files, and revisit records in place of exact copies."""
 
 import io
 import re
@@ -22,13 +20,13 @@ _ZIP_MAGIC: Final = b"PK\x03\x04"
 _LOCAL_HEADER: Final = struct.Struct("<26xHH")
 _WARC: Final = re.compile(r"archive/[^/]+\.warc(\.gz)?")
 _END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n")
-# What a revisit record has instead of those of its response.
+# The headers that a revisit record has instead of those of its response.
 _OWN_HEADERS: Final = ("WARC-Type", "WARC-Block-Digest", "WARC-Payload-Digest", "Content-Length")
 _PROFILE: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-digest"
 
 
 def warcs_in(path: Path) -> list[tuple[int, int]]:
-    """Return where the WARC files in a WACZ begin and end, in order.
+    """Find the WARC files in a WACZ file, and return where each begins and ends, in order.
 
     Any other file counts as one WARC file. The format requires that a WACZ stores its WARC files
     uncompressed, so nothing is unpacked.
@@ -74,17 +72,13 @@ def warcs_in(path: Path) -> list[tuple[int, int]]:
 
 
 class Revisits:
-    """Remembers the payloads of responses that are kept, and makes the records that refer
-    to them.
-    """
+    """Replaces copies in an archive with revisit records that refer to a kept response."""
 
     def __init__(self) -> None:
         self._first: dict[bytes, tuple[str, str]] = {}
 
     def has_seen(self, file: BinaryIO, record: Record, *, stays: bool) -> bool:
-        """Return whether a response that is left out has the same payload as one that is kept, byte
-        for byte.
-        """
+        """Return whether a response has the same payload, byte for byte, as one that is kept."""
         parts = _parts_of(file, record) if record.kind == "response" else None
         if parts is None:
             return False
@@ -95,9 +89,7 @@ class Revisits:
         return not stays and digest in self._first
 
     def made_of(self, file: BinaryIO, record: Record) -> bytes:
-        """Return the revisit record for a response with the payload of one that is kept, compressed
-        if the response is.
-        """
+        """Make the revisit record for a copy. It is compressed if the copy is."""
         parts = _parts_of(file, record)
         assert parts is not None
         digest = sha256(parts.payload).digest()
@@ -119,7 +111,7 @@ class Revisits:
 
 
 class _Parts(NamedTuple):
-    """The version and the head of a record, and the head and the payload of its HTTP response."""
+    """The parts of a record: version and head, and the head and payload of its response."""
 
     version: str
     head: Headers
@@ -128,7 +120,7 @@ class _Parts(NamedTuple):
 
 
 def _parts_of(file: BinaryIO, record: Record) -> _Parts | None:
-    """Return the parts of a record, or None if it's large."""
+    """Split a record into its parts, or return None if it's large."""
     file.seek(record.start)
     content = file.read(min(record.end - record.start, MOST_BYTES))
     if record.packing:

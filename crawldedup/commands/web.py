@@ -1,4 +1,4 @@
-"""Fetch single pages, within limits of time and size."""
+"""Download single pages, within limits of time and size."""
 
 import http.client
 import threading
@@ -13,11 +13,11 @@ from crawldedup.passwords import without_passwords
 SCHEMES: Final = ("http://", "https://")
 _SILENCE_SECONDS: Final = 20
 _FETCH_SECONDS: Final = 60
-"""The time limit for a whole response, no matter how its bytes arrive."""
+"""The time limit for a whole response, no matter how slowly its bytes arrive."""
 
 
 class Fetched(NamedTuple):
-    """The body of a response, its URL after all redirects, and its declared encoding."""
+    """A downloaded page: its body, its URL after all redirects, and its declared encoding."""
 
     body: bytes
     url: str
@@ -25,7 +25,7 @@ class Fetched(NamedTuple):
 
 
 def fetched(url: str) -> Fetched:
-    """Return the response for a URL.
+    """Download the page at a URL.
 
     Raises:
         PageError: "unreachable", or "partial" if the response ends early.

@@ -1,1 +1,1 @@
-"""Decisions of a crawl that don't depend on the crawler: for Scrapy and for other frameworks."""
+"""What a crawl does with verdicts, in Scrapy and in other frameworks alike."""

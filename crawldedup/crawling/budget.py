@@ -1,9 +1,10 @@
-"""End the places of a site that bring nothing new: facets, calendars, sessions, soft 404s.
+"""Stop following parts of a site that bring nothing new: facets, calendars, sessions, soft 404s.
 
-A place is a pattern of URLs. It ends after a given number of pages in a row that were copies, or
-hardly differed from other pages. Skipped requests are kept, and some are always made as checks: one
-in twenty at first and fewer later, so an endless place costs little. As soon as a page there, or
-one that it links to, brings something new, the place resumes with all of its skipped requests.
+Such a part is called a place, and is given by a pattern of URLs. It ends after a given number of
+pages in a row that were copies, or hardly differed from other pages. Skipped requests are kept, and
+some are always made as checks: one in twenty at first and fewer later, so an endless place costs
+little. As soon as a page there, or one that it links to, brings something new, the place resumes
+with all of its skipped requests.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from crawldedup.recent import put_last
 from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 
 CHECKED: Final = 20
-"""At first, one in this many requests for an ended place is made."""
+"""One in this many requests for an ended place is made anyway. Later, the interval grows."""
 
 _CHECKS_BEFORE_FEWER: Final = 10
 _MOST_PLACES: Final = 10_000
@@ -28,7 +29,11 @@ Request = TypeVar("Request")
 
 
 class Step(StrEnum):
-    """What happens to a request. With NO_ROOM, it's made because no more can be kept for later."""
+    """What to do with a request: make it, or skip it because its place has ended.
+
+    With CHECKED and NO_ROOM, it is made although its place has ended: as a check, or because no
+    more skipped requests can be kept.
+    """
 
     MADE = "made"
     SKIPPED = "skipped"
@@ -38,7 +43,7 @@ class Step(StrEnum):
 
 @dataclass(slots=True)
 class EndedPlace(Generic[Request]):
-    """The requests for a place since it ended."""
+    """A place that has ended, and the requests for its pages since then."""
 
     requests: int = 0  #: The number of requests so far.
     gap: int = CHECKED  #: One in this many requests is made.
@@ -48,7 +53,7 @@ class EndedPlace(Generic[Request]):
 
 
 def is_barren(verdict: Verdict, *, repeats_but_for_date: bool) -> bool | None:
-    """Return whether a page brought nothing new, or None for an unchanged known page.
+    """Return whether a page brought nothing new. None means that it is an unchanged known page.
 
     Args:
         verdict: The verdict on the page.
@@ -62,7 +67,10 @@ def is_barren(verdict: Verdict, *, repeats_but_for_date: bool) -> bool | None:
 
 
 class Budget(Generic[Request]):
-    """Decides which requests are made. The caller names the places, the narrowest one first."""
+    """Decides which requests are made and which are skipped because their places have ended.
+
+    The caller names the places of a page, the narrowest one first.
+    """
 
     def __init__(self) -> None:
         # For each place, how many pages in a row brought nothing new.
@@ -72,7 +80,10 @@ class Budget(Generic[Request]):
         self._number_skipped = 0
 
     def step(self, names: Sequence[str], request: Request) -> Step:
-        """Decide what to do with a request for a page at these places. A skipped one is kept."""
+        """Decide what to do with a request, given the places that its page is in.
+
+        If it is skipped, it is kept for later.
+        """
         place = self._ended_one(names)
         if place is None:
             return Step.MADE
@@ -89,9 +100,9 @@ class Budget(Generic[Request]):
         return Step.SKIPPED
 
     def note_barren(self, name: str, most: int) -> bool:
-        """Note that a page of a place brought nothing new.
+        """Note that a page brought nothing new.
 
-        Return whether the place ends because this was the last of `most` such pages in a row.
+        Return whether its place ends, because this was the last of `most` such pages in a row.
         """
         if name in self._ended:
             return False
@@ -103,7 +114,7 @@ class Budget(Generic[Request]):
         return False
 
     def note_new(self, name: str) -> list[Request] | None:
-        """Note that a place brought something new, so it resumes if it had ended.
+        """Note that a page brought something new, so its place resumes if it had ended.
 
         Return the requests that were skipped there, or None if the place had not ended.
         """
@@ -127,22 +138,22 @@ class Budget(Generic[Request]):
             self._barren.pop(name, None)
 
     def note_met(self, url: str) -> None:
-        """Note that the crawl has seen a page."""
+        """Note that the crawl has seen a page, so it no longer counts as new."""
         self._meet(url)
 
     def _meet(self, url: str) -> bool:
-        """Note a page, and return whether it is new among the last pages of the crawl."""
+        """Note a page. Return False if it was among the last pages of the crawl already."""
         page = hash(url)
         is_first = page not in self._met
         put_last(self._met, page, None, _MOST_MET)
         return is_first
 
     def take_over(self, name: str, request: Request) -> None:
-        """Add a request that was skipped before the crawl was paused."""
+        """Add a request that an earlier run of the crawl skipped, before it was paused."""
         self._skip(self._ended.setdefault(name, EndedPlace()), request)
 
     def _ended_one(self, names: Sequence[str]) -> EndedPlace[Request] | None:
-        """Return the first of these places that has ended, or None."""
+        """Return the first of these places that has ended, or None if requests may be made."""
         for name in names:
             place = self._ended.get(name)
             if place is not None:

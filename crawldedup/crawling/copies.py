@@ -1,4 +1,4 @@
-"""Rank the copies of the same content, so a better copy can replace a worse one."""
+"""Rank the copies of a page, so the best copy can replace a worse one that came earlier."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from crawldedup.urls import canonical_url, claimed_url, is_same_page
 
 
 class Copies:
-    """Ranks the copies of one content. A better copy that comes later replaces a worse one.
+    """Decides which of several copies is worth delivering, by giving each copy a rank.
 
     A second delivery has its price, so ranks are coarse. A good copy is on a trusted site that the
     crawl started on, its URL names no session, no campaign and no view, and the page doesn't name
@@ -38,7 +38,7 @@ class Copies:
         self._own_sites.discard("")
 
     def rank(self, url: str) -> int | None:
-        """Return the rank of a URL (lower is better), or None if pages have no ranks.
+        """Return how good a copy is by its URL (lower is better), or None if pages have no ranks.
 
         `with_claim` makes it worse by one if the page names another one as its original.
         """
@@ -57,9 +57,9 @@ class Copies:
     def preparer(
         self, url: str, headers: Iterable[str] = (), *, is_lenient: bool = True
     ) -> Callable[[Page, ReadPage], Page]:
-        """Return a function that completes the page of this URL after it was read.
+        """Return a function that adds to a page what is known once its content has been read.
 
-        It adds the page's rank and the original that it names: see `with_claim`.
+        That is the page's rank and the original that it names: see `with_claim`.
         """
         return partial(with_claim, rank=self.rank(url), headers=headers, is_lenient=is_lenient)
 
@@ -72,7 +72,7 @@ def with_claim(
     headers: Iterable[str] = (),
     is_lenient: bool = True,
 ) -> Page:
-    """Return a page with its rank and, if `is_lenient`, the original that it names.
+    """Add to a page its rank and, if `is_lenient`, the original that it claims to be a copy of.
 
     Args:
         page: The page.

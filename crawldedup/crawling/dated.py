@@ -1,4 +1,4 @@
-"""Recognize pages that hardly differ except in a date, such as the empty months of a calendar."""
+"""Recognize pages that only differ in a date, such as the empty months of a calendar."""
 
 from typing import Final
 
@@ -9,13 +9,16 @@ from crawldedup.recent import put_last
 from crawldedup.search.decision import estimate_similarity
 
 _ALIKE: Final = 0.5
-"""The least similarity. It is low because a date or address weighs a lot on a short page."""
+"""The minimum similarity. It is low because a date or address weighs a lot on a short page."""
 
 _MOST_NAMES: Final = 1_000
 
 
 def are_alike(one: Fingerprint, other: Fingerprint) -> bool:
-    """Return whether two pages share most of their words. It is False for pages with few words."""
+    """Return whether two pages have most of their words in common.
+
+    For pages with few words, it is False.
+    """
     if one.digest == other.digest:
         return True
     if one.thin or other.thin or one.key_id != other.key_id:
@@ -24,13 +27,13 @@ def are_alike(one: Fingerprint, other: Fingerprint) -> bool:
 
 
 class DatedPages:
-    """Remembers the first page with each name, where dates in names don't count."""
+    """Remembers the first page of each name. Names that only differ in a date are the same."""
 
     def __init__(self) -> None:
         self._first: dict[str, Fingerprint] = {}
 
     def repeats(self, url: str, read: ReadPage) -> bool:
-        """Return whether a page has the same content as an earlier one except for the date.
+        """Return whether a page says the same as an earlier one, except for the date.
 
         This is not so for the minutes of two meetings. If both pages have too few words to compare,
         equal names are enough.

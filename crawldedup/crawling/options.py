@@ -16,7 +16,10 @@ from crawldedup.scope import site_of
 
 
 def check_item_fields(name: str, value: Any) -> tuple[str, ...]:
-    """Return the names of fields in the value of a setting. Raises ConfigurationError."""
+    """Check a setting that names fields of items, and return the names.
+
+    Raises ConfigurationError.
+    """
     fields = value.split(",") if isinstance(value, str) and "[" not in value else value
     # No sets, because the order of the fields is the order of the text.
     is_list = isinstance(fields, list | tuple) and bool(fields)
@@ -28,9 +31,9 @@ def check_item_fields(name: str, value: Any) -> tuple[str, ...]:
 
 
 def check_sites(name: str, value: Any) -> frozenset[str]:
-    """Return the registered domains of sites, given as a list or separated by commas.
+    """Check a setting that names sites, and return their registered domains.
 
-    Raises ConfigurationError.
+    The sites are given as a list or separated by commas. Raises ConfigurationError.
     """
     names = filter(str.strip, value.split(",")) if isinstance(value, str) else value
     try:
@@ -45,14 +48,14 @@ def check_sites(name: str, value: Any) -> frozenset[str]:
 
 
 OWN_TEXT: Final = "own"
-"""The value of `text` that leaves out lines that a site repeats."""
+"""The value of the option `text` that leaves out lines which a site repeats on its pages."""
 
 
 _SMALLEST_BUDGET: Final = 10
 
 
 def _check_text(name: str, value: object) -> bool | str:
-    """Return True or False, or `OWN_TEXT`. Raises ConfigurationError for anything else."""
+    """Check the setting `text`, which is True, False or `OWN_TEXT`. Raises ConfigurationError."""
     if value == OWN_TEXT:
         return OWN_TEXT
     try:
@@ -63,7 +66,7 @@ def _check_text(name: str, value: object) -> bool | str:
 
 
 def _check_budget(name: str, value: object) -> int | None:
-    """Return a number of pages, or None for 0. Raises ConfigurationError for anything else."""
+    """Check the setting `budget`: a number of pages, or None for 0. Raises ConfigurationError."""
     if value == 0 and not isinstance(value, bool):
         return None
     try:
@@ -242,7 +245,7 @@ class CrawlOptions(Options):
 
     @property
     def similarity_of_revisits(self) -> float | None:
-        """The least similarity of an unchanged revisit.
+        """The minimum similarity at which a revisited page counts as unchanged.
 
         With None, texts have to be equal. This is always so if revisits are kept.
         """

@@ -1,4 +1,4 @@
-"""Decide what happens to a page. The decision depends only on its verdict and its options."""
+"""Decide what happens to a page, given its verdict and the options of the crawl."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ from crawldedup.verdict import Kind, Verdict
 
 
 class Fate(StrEnum):
-    """What happens to a checked page or item."""
+    """What a crawl does with a page or item once it was checked."""
 
     DELIVERED = "delivered"
     MARKED = "marked"
@@ -28,7 +28,7 @@ _DONE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happens to a page. The middleware carries it out; stats, journal and log record it.
+    """The decision about a page: whether it passes, and how it is marked, logged and counted.
 
     A page is `refused` if it is an unwanted copy, has too few new words, or is `unchanged`. `flags`
     are added to `response.flags`.
@@ -41,17 +41,21 @@ class Outcome:
 
     @property
     def done(self) -> str:
-        """The outcome in the words of the log."""
+        """What was done with the page, in the words of the log."""
         return _DONE.get(self.fate, "delivers") if self.refused else "delivers"
 
 
 def decide(
     verdict: Verdict, policy: CrawlOptions, *, seen: bool = False, is_repeat: bool = False
 ) -> Outcome:
-    """Return what happens to a page with this verdict.
+    """Decide what happens to a page with this verdict.
 
-    It was `seen` if it passed in this crawl before. It `is_repeat` if this crawl already delivered
-    it, and it wasn't requested again on purpose.
+    Args:
+        verdict: The verdict.
+        policy: The options for the page.
+        seen: Whether the page has passed in this crawl before.
+        is_repeat: Whether this crawl already delivered the page, and it wasn't requested again on
+            purpose.
     """
     # Pages that a crawler remembered before it died may not have been delivered.
     is_news = verdict.changed or verdict.abandoned
@@ -105,5 +109,5 @@ def _may_own(original: str, verdict: Verdict, policy: CrawlOptions) -> bool:
 
 
 def key_of(page: Page) -> int:
-    """Return a hash that identifies a page in a crawl, to remember that it passed."""
+    """Return a hash by which a crawl remembers that a page has passed."""
     return page_key(page.scope_key or "", page.url, page.identity)

@@ -1,4 +1,4 @@
-"""Remove the lines from texts that a site repeats on nearly all pages.
+"""Shorten the texts that a crawl delivers by the lines that a site repeats on most pages.
 
 A line is boilerplate if it was found on five pages with different names, and on three quarters of
 the last pages of a folder or a host. A rarer line may say something about its page, such as "Sold
@@ -17,7 +17,7 @@ _LEAST_SHARE: Final = 0.75
 # A page may need the lines that its site repeats: a lamp in one color needs the lamp's description.
 _LEAST_LEFT: Final = 1 / 3
 _MOST_FOLDERS: Final = 200
-_MOST_LINES: Final = 2_000  # of a folder
+_MOST_LINES: Final = 2_000  # the maximum number of lines per folder
 _MOST_LINES_OF_PAGE: Final = 500
 # After this many pages, all counts are halved, so the site may change.
 _WINDOW: Final = 200
@@ -31,13 +31,16 @@ class _Line:
 
 @dataclass(slots=True)
 class _Folder:
-    """The lines of the pages in a folder, by their hashes, most recent last."""
+    """How often each line occurs on the pages of a folder.
+
+    Lines are hashed, the most recent last.
+    """
 
     pages: int = 0
     lines: dict[int, _Line] = field(default_factory=dict)
 
     def add(self, lines: set[int], name: int) -> None:
-        """Count the lines of a page with this name."""
+        """Count the lines of a page. Its name shows whether pages are different."""
         self.pages += 1
         for hashed in lines:
             line = self.lines.get(hashed)
@@ -53,7 +56,7 @@ class _Folder:
                 line.pages //= 2
 
     def repeats(self, hashed: int) -> bool:
-        """Return whether nearly all pages of the folder have the line with this hash."""
+        """Return whether nearly all pages of the folder have a line, given by its hash."""
         line = self.lines.get(hashed)
         if line is None or len(line.names) < _LEAST_PAGES:
             return False
@@ -61,7 +64,7 @@ class _Folder:
 
 
 class RepeatedLines:
-    """Keeps track of the lines that sites repeat, and removes them from texts.
+    """Learns which lines a site repeats on most of its pages, and removes them from texts.
 
     On hosts with the pages of many users, nothing is removed, because no user may cause lines of
     another one to be removed.
@@ -98,7 +101,7 @@ class RepeatedLines:
         return "\n".join(left) if len(left) < len(lines) and is_enough else main.text
 
     def _folders_of(self, place: Folder) -> list[_Folder]:
-        """Return the lines of a page's folder, and those of everything that its owner has there."""
+        """Return the counts of lines for the page's folder and for all pages of the same owner."""
         folders = []
         for name in ((place.host, place.owner), (place.host, place.owner, place.form)):
             folder = self._folders.get(name, _Folder())

@@ -1,4 +1,4 @@
-"""Recognize walls: pages that a site sends in place of many others."""
+"""Recognize walls: pages, such as a login form or a soft 404, that a site sends for many URLs."""
 
 import re
 from collections import deque
@@ -24,15 +24,15 @@ _OTHERS_FOR_ONE_IN_DOUBT: Final = 5
 MOST_SUSPECTED: Final = 20  # originals of one site, so no site uses up the room of another
 _NAME: Final = "name"
 _CROWD: Final = "crowd"  # why a page was kept if several pages are as near as its original
-_MOST_SITES: Final = 100  # that are watched
-_MOST_KEPT: Final = 10_000  # pages whose first similar page is known
+_MOST_SITES: Final = 100  # the maximum number of sites to watch
+_MOST_KEPT: Final = 10_000  # the most pages for which the first similar page is remembered
 # A parameter that holds an address names the page that a form has replaced.
 _ADDRESS: Final = re.compile(r"=(?:https?:/)?/", re.IGNORECASE)
 _LONGEST_QUERY: Final = 2048
 
 
 def dated_name(url: str, marks: ShownMarks | None) -> str | None:
-    """Return the site and the name of a page, with the date removed from the name.
+    """Return the site and name of a page, without the date in the name.
 
     It is None if the name has no date, or if the page shows a picture or a player.
     """
@@ -43,7 +43,7 @@ def dated_name(url: str, marks: ShownMarks | None) -> str | None:
 
 
 class Suspicion(NamedTuple):
-    """The reasons for suspecting that a page is a wall."""
+    """A suspected wall: which page many of the last pages of a site are copies of."""
 
     original: str  #: The URL of the original.
     #: The share of the last pages that read like it, itself included. Each URL counts once.
@@ -53,7 +53,7 @@ class Suspicion(NamedTuple):
 
 
 class JudgedPage(NamedTuple):
-    """A recently judged page."""
+    """A page that was judged recently, with the values by which walls are recognized."""
 
     key: int  #: What the pages of one wall have in common.
     url: int  #: The hash of the URL that was requested.
@@ -101,7 +101,9 @@ class Walls:
         marks: ShownMarks | None = None,
         asked: str | None = None,
     ) -> Suspicion | None:
-        """Note a judged page; return a suspicion about its original, at most once per original.
+        """Note a judged page, and return a suspicion if its original now looks like a wall.
+
+        Each original is suspected at most once.
 
         Args:
             verdict: The verdict of the page.
@@ -149,13 +151,13 @@ class Walls:
         return None
 
     def _note_content(self, bare: int, key: int, verdict: Verdict) -> None:
-        """Note which content was found at an address without its query."""
+        """Note which content was found at an address, leaving out the query."""
         known = self._contents.get(bare, key)
         is_another = known != key and not verdict.is_duplicate and not is_hardly_apart(verdict)
         put_last(self._contents, bare, None if is_another else known, _MOST_KEPT)
 
     def _count_of(self, alike: Sequence[JudgedPage], plain: int) -> int:
-        """Return how many addresses show the same page.
+        """Count the addresses that show the same page.
 
         Addresses that are in doubt only count up to a share of the others, and views of the page
         whose URL has the hash `plain` don't count.
@@ -166,12 +168,12 @@ class Walls:
         return len(near) + min(len(doubtful - near), len(near) // _OTHERS_FOR_ONE_IN_DOUBT)
 
     def _place_of(self, page: JudgedPage) -> int:
-        """Return the hash of the address of a page, without the query if the page is a view."""
+        """Return the hash of a page's address, leaving out the query if the page is a view."""
         has_one_content = self._contents.get(page.bare, page.key) == page.key
         return page.bare if page.is_view and has_one_content else page.url
 
     def _first_dated_like(self, verdict: Verdict, marks: ShownMarks | None) -> str | None:
-        """Return the URL of the site's first page with the same name except for a date in it.
+        """Return the URL of the site's first page whose name is the same except for a date.
 
         It is None if the name has no date, or if the page shows a picture or a player.
         """
@@ -184,7 +186,7 @@ class Walls:
         return first
 
     def _first_one_like(self, verdict: Verdict) -> str | None:
-        """Return the URL of the first page that a page reads like, following chains of pages.
+        """Return the URL of the first page that a page is a copy of, following chains of copies.
 
         It is None if the page is neither a copy nor hardly different from its nearest page.
         """
@@ -199,7 +201,7 @@ class Walls:
         return first
 
     def _first_one_of(self, url: str) -> str:
-        """Return the URL of the first page that the page at `url` reads like, or `url` itself."""
+        """Return the URL of the first page that the page at `url` is a copy of, or `url` itself."""
         first = self._first_ones.get(hash(url))
         if first is None:
             return url

@@ -1,4 +1,4 @@
-"""A crawl to try crawldedup on: `crawldedup demo` crawls a local site full of near duplicates."""
+"""The command `crawldedup demo`, which crawls a local site full of near duplicates."""
 
 from pathlib import Path
 from typing import Final

@@ -1,6 +1,4 @@
-"""`crawldedup demo`: serve a site, crawl it, and compare the result with the manifest of
-the site.
-"""
+"""Run the demo: serve a site, crawl it, and compare the result with the site's list of copies."""
 
 import json
 import os
@@ -48,12 +46,12 @@ DEFAULT_REPORT: Final = Path("crawldedup-demo.html")
 
 
 class CrawlError(CrawlDedupError):
-    """Raised if the process of the crawl failed; the message ends with its log."""
+    """Raised if the crawl of the demo failed. The message ends with its log."""
 
 
 @dataclass(slots=True)
 class Score:
-    """The result of a crawl compared with the manifest of its site, which lists all copies.
+    """How well a crawl did, by the manifest of its site, which lists all copies.
 
     `right` counts pages that were dropped for a page with the same content, and `wrong` lists pages
     that were dropped for a page with different content. `missed` are copies that were kept. `kept`
@@ -115,7 +113,7 @@ def _write_report(folder: Path, path: Path, output: Output) -> None:
 
 
 def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[dict[str, Any]]:
-    """Crawl a site with Scrapy in a separate process, and return its journal's line for each page.
+    """Crawl a site with Scrapy in a separate process. Return its journal's line for each page.
 
     Raises CrawlError.
     """
@@ -169,7 +167,7 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
 
 
 def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
-    """Compare the lines of a journal with the manifest of the site.
+    """Compare the verdicts in a journal with the manifest of the site.
 
     A page is dropped correctly if its original is in the same cluster.
     """
@@ -200,7 +198,7 @@ def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
 
 
 def score_lines(score: Score) -> Iterator[Text]:
-    """Yield the lines that compare a crawl with the manifest of the site."""
+    """Yield lines that tell the user how well the crawl did."""
     yield Text("\nCompared with the site's own list of its copies:", style="bold")
     yield Text(
         f"dropped: {score.right} copies, and {len(score.wrong)} pages by "

@@ -1,5 +1,4 @@
-"""Serve the demo site: 300 pages with the near duplicates of the real web, and a manifest of
-copies.
+"""The demo site: 300 pages with the near duplicates of the real web, and a list of all copies.
 
 ``site.jsonl`` has one page per line. `python -m crawldedup.demo.site` just serves the site.
 """
@@ -28,8 +27,9 @@ _MONTH: Final = re.compile(r"/calendar/([12]\d{3})-(0[1-9]|1[0-2])/")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response of the server. `headers` are sent in addition to Content-Type and
-    Content-Length.
+    """What the server answers.
+
+    `headers` are sent in addition to Content-Type and Content-Length.
     """
 
     body: bytes
@@ -39,7 +39,7 @@ class Reply:
 
 
 def path_of(target: str) -> str:
-    """Return a request target without its query.
+    """Return the path that a client requests, without the query.
 
     Unlike `urlsplit`, this never raises an error, no matter what clients send.
     """
@@ -47,14 +47,14 @@ def path_of(target: str) -> str:
 
 
 def target_of(url: str) -> str:
-    """Return what a client requests for this URL: the path and the query."""
+    """Return what a client requests in order to get a URL: its path and query."""
     return (
         "/" + url.partition("#")[0].partition("://")[2].partition("/")[2] if "://" in url else url
     )
 
 
 class LocalServer(ThreadingHTTPServer):
-    """A web server that doesn't report clients that disconnect."""
+    """A web server that stays silent if a client disconnects."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):
@@ -63,7 +63,9 @@ class LocalServer(ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
-    """Serve a site from threads of this process; yields its base URL. Port 0 takes any free port.
+    """Serve a site from threads of this process, and yield its base URL.
+
+    Port 0 takes any free port.
 
     `reply_to` answers a request target, which is a path with an optional query. It must not raise
     an error for any target.
@@ -127,7 +129,7 @@ class DemoSite:
         self.pages = all_pages()
 
     def reply(self, target: str) -> Reply:
-        """Answer a request target, for `serving`."""
+        """Answer a request for a path and query, as `serving` expects."""
         if target == "/manifest.json":
             shown = ("path", "kind", "cluster", "judged")
             entries = [
@@ -146,9 +148,7 @@ class DemoSite:
         return {path: page for path, page in self.pages.items() if page.cluster}
 
     def entry(self, url: str) -> SitePage | None:
-        """Return the page at a URL of this site, on any host, or None if it isn't in the
-        manifest.
-        """
+        """Return the page at a URL on any host, or None if the manifest doesn't have it."""
         page = self._page_at(target_of(url))
         return page if page is not None and page.cluster else None
 
@@ -183,7 +183,7 @@ def all_articles() -> list[SitePage]:
 
 
 def month_page(path: str) -> SitePage | None:
-    """Return a page of the endless calendar. Months look similar, and link to their neighbors."""
+    """Return a month of the endless calendar. Months look similar, and link to their neighbors."""
     match = _MONTH.fullmatch(path)
     if match is None:
         return None

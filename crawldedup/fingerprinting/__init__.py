@@ -1,6 +1,6 @@
-"""Words to fingerprints: `tokenize` makes words, `shingles` hashes them, `bits` makes the
-fingerprint.
+"""Turn texts into fingerprints: short strings of bits that are similar for similar texts.
 
+`tokenize` makes words, `shingles` hashes sequences of them, and `bits` makes the fingerprint.
 `anchors` finds paragraphs that are on other pages.
 """
 

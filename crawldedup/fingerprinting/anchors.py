@@ -1,4 +1,4 @@
-"""Anchors of paragraphs, by which a paragraph is found on other pages.
+"""Anchors: hashes of short passages, by which a paragraph is recognized on other pages.
 
 An anchor is the hash of 8 words in a row. Only hashes below a limit are kept, about one in 16,
 regardless of their position in the text (Broder 1997: "modulo" sampling). The same words therefore
@@ -17,10 +17,13 @@ from crawldedup.fingerprinting.tokenize import mix, word_hashes, words_of_lines
 from crawldedup.key import NO_KEY, Key
 
 ANCHOR_BITS: Final = 60
-"""An anchor is below 2^60, which applies to one in 16 of the 64-bit hashes."""
+"""A hash is an anchor if it is below 2^60, which is true for one in 16 of the 64-bit hashes."""
 
 PARAGRAPH_WORDS: Final = 80
-"""The minimum number of words in a paragraph, which have about five anchors: enough to judge it."""
+"""The minimum number of words in a paragraph.
+
+That many words have about five anchors, which is enough to judge the paragraph.
+"""
 
 MOST_PARAGRAPHS: Final = 200
 """The maximum number of paragraphs of a page, so no page has more than a few thousand anchors."""
@@ -33,20 +36,20 @@ EXCERPT: Final = 80
 
 
 class Paragraph(NamedTuple):
-    """Some consecutive lines of a page."""
+    """A paragraph of a page: one or more consecutive lines."""
 
     excerpt: str
-    """Their beginning."""
+    """The beginning of its text."""
 
     words: int
-    """The number of their words."""
+    """The number of its words."""
 
     anchors: tuple[int, ...]
-    """Their distinct anchors."""
+    """Its distinct anchors."""
 
 
 def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
-    """Return the paragraphs of a text.
+    """Split a text into paragraphs, and compute their anchors.
 
     A paragraph is a line; short lines are joined to their neighbors, and long ones are cut.
     """
@@ -73,7 +76,7 @@ def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
 
 
 def _anchors_of(text: str, key: Key) -> tuple[NDArray[np.intp], list[int]]:
-    """Return the word at which each anchor of a text starts, and the anchors."""
+    """Find the anchors of a text, and return the word that each starts at, and the anchors."""
     hashes = word_hashes(text, key)[:MOST_WORDS]
     width = 1
     for factor in (FIRST_FACTOR, PAIR_FACTOR, TRIPLE_FACTOR):  # of 2 words in a row, of 4, of 8

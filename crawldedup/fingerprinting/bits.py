@@ -112,7 +112,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The input for a fingerprint."""
+    """What a fingerprint is made from: the texts, marks and links of a page."""
 
     text: str
     """The main text."""
@@ -124,13 +124,13 @@ class Source:
     """The canonical links in the head of the page."""
 
     whole: str | None = None
-    """For a page with too few words: all the text that its exact copies have in common."""
+    """For a page with too few words: all the text that has to be equal in exact copies."""
 
     full: "Source | None" = None
     """The same page with its volatile lines, or None if none were left out."""
 
     core: str | None = None
-    """For a page with too few words: the text that is the same on each visit if nothing changes."""
+    """For a page with too few words: the text that stays the same between visits."""
 
 
 def fingerprint(
@@ -164,7 +164,7 @@ def fingerprint(
 def fingerprints(
     sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: Key = NO_KEY
 ) -> list[Fingerprint]:
-    """Make the fingerprints of many texts.
+    """Make the fingerprints of many texts at once, which is faster.
 
     Each is the same as with `fingerprint`. Several texts at a time share one pass of arrays.
     """
@@ -217,7 +217,7 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
 
 
 def check_fingerprint(read: Fingerprint) -> Fingerprint:
-    """Check a fingerprint that may come from anywhere, and return it.
+    """Check a fingerprint from outside, which may be invalid, and return it.
 
     Raises ValueError if it's invalid.
     """
@@ -261,7 +261,7 @@ def thin_bits(digest: int) -> bytes:
 
 
 def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
-    """Return the search and verify weights, one row per page.
+    """Return the search weights and the verify weights of pages, one row per page.
 
     The hashes of the words of all pages are in one array.
     """
@@ -326,7 +326,7 @@ def _verify_weights(shingles: list[Hashes], texts: list[Hashes]) -> Floats:
 
 
 def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
-    """Sort each part, and return its distinct values and how often each occurs.
+    """Sort the hashes of each part, and return its distinct hashes and how often each occurs.
 
     The last result has the starts of the parts, and the end of the last one.
     """
@@ -342,10 +342,10 @@ def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
 
 
 def _count_bits(hashes: Hashes, starts: Sequence[int]) -> NDArray[np.int64]:
-    """Count the hashes of each part whose 256-bit vectors have each bit set, shape (parts, 256).
+    """For each part and each of 256 bits, count the hashes whose vector has that bit set.
 
-    A hash is stretched to four words. Eight shifts bring every bit to the bottom of its byte, so
-    sums of words count the bits.
+    The shape is (parts, 256). A hash is stretched to four words. Eight shifts bring every bit to
+    the bottom of its byte, so sums of words count the bits.
     """
     lanes = [first for start, end in pairwise(starts) for first in range(start, end, _ROWS_A_LANE)]
     counts = []

@@ -1,4 +1,4 @@
-"""Hashes of word pairs and word 3-shingles, and the exact Jaccard similarity of two texts.
+"""Shingles (short sequences of words) and the exact Jaccard similarity of two texts.
 
 A set of shingles doesn't show where and how often they occur. But that is nearly all the content of
 a grid of 0 and 1, a table of wins and losses, or the chords of a song: three different words make
@@ -41,7 +41,7 @@ def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
 
 
 def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
-    """Return the distinct longer shingles of a text, which show where its shingles occur again.
+    """Return the distinct longer shingles of a text in which every short shingle occurs elsewhere.
 
     Args:
         shingles: All shingles of the text, in order.

@@ -65,7 +65,10 @@ _ODD: Final = 3
 
 @cache
 def class_table() -> NDArray[np.uint8]:
-    """Return the class of every code point, shape (0x110000,)."""
+    """Return a table of the class of every code point, such as letter or separator.
+
+    The shape is (0x110000,).
+    """
     data = json.loads(resources.files(__package__).joinpath(DATA_FILE).read_text("ascii"))
     table = np.repeat(np.asarray(data["run_classes"], np.uint8), data["run_lengths"])
     table.setflags(write=False)
@@ -73,7 +76,10 @@ def class_table() -> NDArray[np.uint8]:
 
 
 def mix(values: Hashes) -> Hashes:
-    """Scramble 64-bit values one to one (xor-shift-multiply); return a new array."""
+    """Scramble the bits of 64-bit values. Different values stay different.
+
+    This is xor-shift-multiply. A new array is returned.
+    """
     mixed: Hashes = values ^ (values >> _SHIFT)
     mixed *= _FACTOR
     mixed ^= mixed >> _SHIFT
@@ -101,7 +107,7 @@ def without_ignored(text: str) -> str:
 
 
 def without_endless_marks(text: str) -> str:
-    """Return a text without the accents beyond the first 32 in a row.
+    """Limit runs of accents in a text to 32. The rest of a run is removed.
 
     Unicode normalization takes quadratic time on long runs of marks, even if there are characters
     between them that are removed before.
@@ -119,7 +125,11 @@ def without_endless_marks(text: str) -> str:
 
 @cache
 def _sorted_marks() -> NDArray[np.bool_]:
-    """Return whether normalization sorts or removes each code point, or its replacement."""
+    """Return a table of the characters that make Unicode normalization slow in long runs.
+
+    For each code point, it says whether normalization sorts it, as it does with accents, or whether
+    it is invisible, or replaced by such a character.
+    """
     is_sorted: NDArray[np.bool_] = class_table() == IGNORED
     combining = [code for code in _PLANES_WITH_MARKS if unicodedata.combining(chr(code))]
     is_sorted[[*combining, *_BECOME_MARKS]] = True
@@ -127,7 +137,7 @@ def _sorted_marks() -> NDArray[np.bool_]:
 
 
 class _Words(NamedTuple):
-    """A text to hash: its code points, the starts of its words, and its separators.
+    """A text that is ready to be hashed: its code points, the starts of its words, its separators.
 
     The separators are only there if the text was normalized.
     """
@@ -168,7 +178,7 @@ def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
 
 
 def hashes_of_texts(texts: Sequence[str], key: Key = NO_KEY) -> tuple[Hashes, NDArray[np.intp]]:
-    """Return the `word_hashes` of several texts, one after the other.
+    """Hash the words of several texts at once, with all hashes in one array.
 
     The second result has the start of each text, and the end of the last one.
     """
@@ -194,9 +204,9 @@ def _words(text: str) -> _Words:
 
 
 def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
-    """Find the words of any text in NFKC as of Unicode 14.
+    """Find the words of a text by normalizing all of it, to NFKC as of Unicode 14.
 
-    Normalizing takes three times as long as a lookup.
+    This takes three times as long as looking characters up in a table.
     """
     codes = _code_points(text)
     classes = class_table().take(codes)
@@ -219,7 +229,7 @@ def _text_of(codes: NDArray[np.uint32]) -> str:
 
 
 def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Return where words start.
+    """Return the positions at which words start, given the class of each character.
 
     A solo letter always starts one; a letter or a mark does unless it continues a word.
     """
@@ -233,7 +243,10 @@ def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 
 class _Secrets(NamedTuple):
-    """The values in the hash that depend on the key. Without a key, all of them are public."""
+    """The values that go into the hash of a word and depend on the key.
+
+    Without a key, all of them are public.
+    """
 
     plane: Hashes  # the values of the basic multilingual plane; 0 for separators
     powers: Hashes
@@ -263,7 +276,7 @@ def _values_of(codes: NDArray[np.unsignedinteger], secret: np.uint64) -> Hashes:
 
 
 def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) -> Hashes:
-    """Hash the slices values[starts[i]:starts[i + 1]].
+    """Hash the words of a text: the slices values[starts[i]:starts[i + 1]].
 
     Separators have the value 0, so they don't count.
     """
@@ -289,10 +302,10 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
 
 @cache
 def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
-    """Return classes and normalized, folded code points of the basic multilingual plane.
+    """Return tables for the basic multilingual plane: classes, and normalized letters.
 
     A class is SEPARATOR, LETTER or SOLO if it doesn't depend on the neighbors, and _ODD otherwise.
-    Separators have the code 0.
+    Normalized letters are case-folded as well. Separators have the code 0.
     """
     all_classes = class_table()
     # Characters whose neighbors matter, or that matter for their neighbors.

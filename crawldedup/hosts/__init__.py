@@ -1,4 +1,4 @@
-"""What a crawl learns about hosts.
+"""What a crawl learns about hosts: what changes with every load, and which URLs are only views.
 
 Loading one address twice within minutes, and finding one page at two addresses, shows things that
 no fixed vocabulary can know: which numbers change with every load (`lines`), which marks do

@@ -1,6 +1,4 @@
-"""What is known about hosts. It's gathered from the pages of a crawl, and shared through
-its index.
-"""
+"""Gather what a crawl learns about each host, and share it with other crawlers of the index."""
 
 import logging
 import math
@@ -42,12 +40,12 @@ from crawldedup.urls import canonical_url
 
 _MOST_PAGES: Final = 4096
 _MOST_BYTES_OF_LOADS: Final = 8_000_000
-_MOST_VIEWS: Final = 3  # of a page
+_MOST_VIEWS: Final = 3  # the maximum number of views per page
 _LONGEST_SHOWN: Final = 200  # letters of a folder in the log
 _log: Final = logging.getLogger(__name__)
 _MOST_HOSTS: Final = 1000
-_MOST_FOLDERS: Final = 64  # of a host
-_MINUTES: Final = 600.0  # in seconds, between two answers
+_MOST_FOLDERS: Final = 64  # the maximum number of folders per host
+_MINUTES: Final = 600.0  # the most seconds between two loads that are compared
 _MOST_NOTE: Final = 1_000_000
 _MOST_READ: Final = 4 * _MOST_NOTE  # letters of a note; some take four bytes
 _MOST_OF_HOST: Final = 64_000  # bytes of a note, so no host takes the room of all others
@@ -57,20 +55,20 @@ _ANOTHERS_FOLDER: Final = re.compile(r"%25|%2e|%2f|%3b|%5c|\\|/\.\.?[/;]", re.I)
 
 
 class FolderNotes(msgspec.Struct, array_like=True):
-    """What is known about a folder of a host."""
+    """What was learned about a folder of a host: which marks change, and which views are proved."""
 
     marks: ChangingMarks = {}
     views: ProvedViews = {}
 
 
 class HostNotes(msgspec.Struct, array_like=True):
-    """What is known about a host: its lines, and its folders by path."""
+    """What was learned about a host: which of its lines change, and the notes about its folders."""
 
     lines: Lines = {}
     folders: dict[str, FolderNotes] = {}
 
     def folder(self, path: str) -> FolderNotes:
-        """Return the notes about a folder, and create them if there are none."""
+        """Return the notes about a folder, creating them if necessary."""
         notes = self.folders.get(path)
         if notes is None:
             notes = FolderNotes()
@@ -78,7 +76,7 @@ class HostNotes(msgspec.Struct, array_like=True):
         return notes
 
     def merge(self, other: "HostNotes") -> None:
-        """Merge in what others know about the host."""
+        """Add what other crawlers have learned about the host."""
         merge_notes(self.lines, other.lines)
         for path, notes in other.folders.items():
             own = self.folder(path)
@@ -92,16 +90,16 @@ _Hosts = dict[str, HostNotes]
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """The last load of a page."""
+    """The last time that a page was loaded, to be compared with the next one."""
 
     at: float
     numbers: bytes | None
-    """Packed, or None after the numbers were used as evidence, which happens once per page."""
+    """The packed numbers, or None once they were used as evidence, which happens once per page."""
 
 
 @dataclass(frozen=True, slots=True)
 class _MarkedLoad:
-    """The marks of the last load of a page."""
+    """The last time that a page was loaded, with the marks that it showed."""
 
     at: float
     folder: Folder
@@ -114,7 +112,7 @@ _NEVER: Final = _Load(-math.inf, _PACKED.encode({}))
 
 
 class HostKnowledge:
-    """Collects what a crawl learns about hosts.
+    """Collects what a crawl learns about hosts, and answers questions about it.
 
     Threads may share it: the thread that asks the store exchanges notes.
 
@@ -140,7 +138,7 @@ class HostKnowledge:
     # What is known
 
     def known_at(self, url: str) -> Known:
-        """Return what is known about the lines of a page's host."""
+        """Return which lines on a page's host are known to change with every load."""
         if self._volatile is False:
             return NOTHING
         folder = folder_of(url)
@@ -149,7 +147,10 @@ class HostKnowledge:
             return known_lines(notes.lines, folder) if notes else NOTHING
 
     def quiet_at(self, url: str) -> frozenset[str]:
-        """Return the kinds of marks that are ignored in the folder of a page."""
+        """Return the kinds of marks that change by themselves in a page's folder.
+
+        They are ignored there.
+        """
         if self._volatile is False:
             return frozenset()
         with self._lock:
@@ -158,7 +159,7 @@ class HostKnowledge:
             return frozenset().union(*(quiet_kinds(note.marks) for note in notes))
 
     def steady_marks(self, url: str, marks: bytes) -> bytes:
-        """Return the packed marks of a page without those that are known to come and go there."""
+        """Return the packed marks of a page without those known to come and go in its folder."""
         if self._volatile is False:
             return marks
         with self._lock:
@@ -168,12 +169,12 @@ class HostKnowledge:
             return marks
 
     def are_proved(self, address: Address) -> bool:
-        """Return whether the views in an address are proved, and their tokens recur."""
+        """Return whether the views in a URL are proved on its site, and their tokens recur."""
         with self._lock:
             return bool(address.views) and self._are_certain(address)
 
     def proved_views_at(self, address: Address) -> list[tuple[View, ...]]:
-        """Return the proved views in which a page with this address has been loaded."""
+        """Return the combinations of proved views in which a page was loaded so far."""
         with self._lock:
             met = self._views.get(_name_without_views(address), ())
             proved = []
@@ -186,7 +187,7 @@ class HostKnowledge:
     def may_be_two(
         self, url: str, original: str | None, text: int, claimed: str | None = None
     ) -> bool:
-        """Return whether a page and its original may differ only in volatile numbers.
+        """Return whether a page and its original may be two pages with other volatile numbers.
 
         See `ChangingTexts.may_be_two`.
         """
@@ -196,12 +197,12 @@ class HostKnowledge:
     # What is learned
 
     def learn(self, page: Page, read: ReadPage) -> None:
-        """Compare a page with its last load, and with its last view at another address."""
+        """Learn from a page that was loaded before, at the same URL or as another view."""
         self.learn_lines(page, read.numbers)
         self.learn_marks(page, read.fingerprint, carries_view=read.carries_view)
 
     def learn_lines(self, page: Page, numbers: Numbers) -> None:
-        """Compare the numbers on a page with those of its load within the last minutes."""
+        """Learn which numbers of a page have changed since it was loaded a few minutes ago."""
         folder = folder_of(page.url)
         if not numbers or not self._compares_loads(page.url, folder):
             return
@@ -238,11 +239,11 @@ class HostKnowledge:
                 self._learn_changing_marks(page, folder, fingerprint)
 
     def _compares_loads(self, url: str, folder: Folder) -> bool:
-        """Return whether two loads of a page within minutes may teach what changes by itself."""
+        """Return whether two loads of a page within minutes count as evidence of what changes."""
         return self._volatile is True and _is_own(url, folder)
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
-        """Note the digests of a page, without and with its volatile lines."""
+        """Note the digests of a page's text, without and with its volatile lines."""
         with self._lock:
             self._texts.note_load(url, text, full_text)
 
@@ -272,7 +273,7 @@ class HostKnowledge:
     def _compare_marks(
         self, page: str, folder: Folder, load: _MarkedLoad, earlier: _MarkedLoad
     ) -> None:
-        """Note in a folder which marks differ between two loads of a page."""
+        """Note which marks differ between two loads of a page in a folder."""
         notes = self._host(folder.host).folder(folder.undated)
         known = quiet_kinds(notes.marks)
         compare_marks(notes.marks, page, load.fingerprint, earlier.fingerprint)
@@ -314,14 +315,14 @@ class HostKnowledge:
         return all(self._recurs(address, folder, view) for view in address.views)
 
     def _note_value(self, address: Address, folder: Folder, view: View, *, recurs: bool) -> None:
-        """Note the path at which a value occurs, or an empty text if it occurs at several."""
+        """Note at which path the value of a view was seen, or "" if there were several paths."""
         key = _values_key(address, folder, view)
         path = shortened(address.path)
         is_elsewhere = recurs or self._values.get(key, path) != path
         put_last(self._values, key, "" if is_elsewhere else path, _MOST_PAGES)
 
     def _recurs(self, address: Address, folder: Folder, view: View) -> bool:
-        """Return whether the value of a view also occurs at another address."""
+        """Return whether the value of a view was also seen at another address."""
         return not view.value or self._values.get(_values_key(address, folder, view)) == ""
 
     def _host(self, host: str) -> HostNotes:
@@ -338,7 +339,7 @@ class HostKnowledge:
     # What is shared
 
     def exchange(self, noted: str) -> str:
-        """Merge in what others have noted with an index, and return the note for them.
+        """Add what other crawlers have noted with the index, and return the updated note.
 
         The note contains the most recent hosts, and is a megabyte at most.
         """
@@ -352,7 +353,7 @@ class HostKnowledge:
 
 
 def _name_without_visit(page: Page) -> str:
-    """Return the URL of a page without its session ID and campaign.
+    """Return what identifies a page: its URL without session ID and campaign.
 
     A page that the user identifies in another way has its host and that identity instead.
     """
@@ -362,23 +363,23 @@ def _name_without_visit(page: Page) -> str:
 
 
 def _name_without_views(address: Address) -> str:
-    """Return the address of a page without its views, so that all views have the same name."""
+    """Return a name for a page that is the same for all of its views."""
     return shortened("&".join([address.path, *address.parameters]))
 
 
 def _folder_without_views(address: Address) -> Folder:
-    """Return the folder of a page, regardless of its views."""
+    """Return the folder of a page, leaving out folders that name a view."""
     host, _, path = address.path.partition("/")
     return folder_at(host, f"/{path}")
 
 
 def _values_key(address: Address, folder: Folder, view: View) -> tuple[str, str, View]:
-    """Return where a value has to recur: on the site, or among the pages of one user."""
+    """Return where the value of a view has to recur: on its site, or on its user's pages."""
     return address.site, shortened(folder.owner), view._replace(value=shortened(view.value))
 
 
 def _paths_of(folder: Folder) -> list[str]:
-    """Return the folders whose changing marks a page may show: its own, and the inner one.
+    """Return the folders whose changing marks a page may show: its own, and the one inside it.
 
     A page in `world/` may also be in `latest/world/`, with the pictures that rotate there.
     """
@@ -388,14 +389,14 @@ def _paths_of(folder: Folder) -> list[str]:
 
 
 def _is_own(url: str, folder: Folder) -> bool:
-    """Return whether the pages in a folder are known to come from its owner."""
+    """Return whether all pages in a folder certainly come from its owner."""
     if folder.is_common or len(folder.path) > _LONGEST_FOLDER:
         return False
     return _ANOTHERS_FOLDER.search(url.partition("?")[0]) is None
 
 
 def _hosts_in(noted: str) -> _Hosts:
-    """Return the content of a note, or nothing if it wasn't written by a crawler."""
+    """Read a note about hosts. The result is empty if it wasn't written by a crawler."""
     if len(noted) > _MOST_READ:
         return {}
     try:
@@ -408,7 +409,7 @@ def _hosts_in(noted: str) -> _Hosts:
 
 
 def _packed_note(hosts: _Hosts) -> str:
-    """Return the note about hosts, without hosts that would take too much space."""
+    """Write the note about hosts, leaving out hosts that would take too much space."""
     packed = {host: _packed_host(notes) for host, notes in hosts.items()}
     kept = {host: note for host, note in packed.items() if len(note) <= _MOST_OF_HOST}
     size = sum(len(host) + len(note) + 6 for host, note in kept.items())
@@ -420,7 +421,7 @@ def _packed_note(hosts: _Hosts) -> str:
 
 
 def _packed_host(notes: HostNotes) -> bytes:
-    """Return the packed notes about a host, with only half of its folders if there are too many."""
+    """Pack the notes about a host. If it has too many folders, half of them are left out."""
     packed = msgspec.json.encode(notes)
     folders = list(notes.folders.items())
     while len(packed) > _MOST_OF_HOST and folders:

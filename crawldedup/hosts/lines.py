@@ -27,22 +27,22 @@ from crawldedup.recent import put_last
 from crawldedup.scope import Folder
 
 _WITNESSES: Final = 3
-_MOST_SAME: Final = 4  # how much more often than it changes a line may stay the same
-_MOST_FOLDERS: Final = 32  # of a line
+_MOST_SAME: Final = 4  # how many times as often as it changes a line may stay the same
+_MOST_FOLDERS: Final = 32  # the maximum number of folders per line
 
 
 class LineInFolder(msgspec.Struct, array_like=True):
-    """What reloads of the pages in a folder have shown about a line."""
+    """How a line has changed when pages in a folder were loaded again."""
 
     numbers: set[int] = set()
-    """The places of the numbers that changed."""
+    """The places of the numbers that changed, counted within the line."""
 
     pages: int = 0
     """The number of pages on which they changed."""
 
 
 class Line(msgspec.Struct, array_like=True):
-    """What reloads have shown about a line.
+    """How a line has changed when pages of its host were loaded again.
 
     If pages with the same headings differ only in their numbers, these may be their content. So
     pages with three different headings have to show that the numbers of a line change.
@@ -52,28 +52,28 @@ class Line(msgspec.Struct, array_like=True):
     """The evidence in each folder."""
 
     same: int = 0
-    """How often no number has changed."""
+    """How often all numbers stayed the same."""
 
     headings: set[int] = set()
     """Hashes of the headings of pages where numbers have changed, three at most."""
 
     @property
     def changes(self) -> int:
-        """How often numbers have changed."""
+        """How many times the numbers have changed."""
         return sum(folder.pages for folder in self.folders.values())
 
     @property
     def evidence(self) -> int:
-        """How many loads were compared."""
+        """How many pairs of loads were compared."""
         return self.changes + self.same
 
     @property
     def is_volatile(self) -> bool:
-        """Whether numbers in the line are known to change."""
+        """Whether the line has numbers that are known to change with every load."""
         return len(self.headings) >= _WITNESSES and self.same <= _MOST_SAME * self.changes
 
     def known(self, host: str, *, is_shared: bool) -> KnownLine:
-        """Return which numbers change, and where.
+        """Return which numbers of the line change, and on which pages.
 
         Args:
             host: The host.
@@ -91,7 +91,7 @@ class Line(msgspec.Struct, array_like=True):
         return known
 
     def add(self, folder: str, changed: set[int], headings: tuple[int, ...]) -> None:
-        """Add the evidence from a reload of a page.
+        """Add the evidence from loading a page again.
 
         Args:
             folder: The path of the page's folder.
@@ -116,7 +116,7 @@ Lines = dict[int, Line]
 
 
 def compare_loads(lines: Lines, folder: Folder, numbers: Numbers, earlier: Numbers) -> None:
-    """Note which numbers differ between two loads of a page."""
+    """Find out which numbers differ between two loads of a page, and note it."""
     for name in (numbers.keys() & earlier.keys()) - {0}:
         pairs = enumerate(zip(numbers[name], earlier[name], strict=False))
         changed = {place for place, (one, other) in pairs if one != other}
@@ -126,7 +126,7 @@ def compare_loads(lines: Lines, folder: Folder, numbers: Numbers, earlier: Numbe
 
 
 def known_lines(lines: Lines, folder: Folder) -> Known:
-    """Return what is known about the lines of a host, for a page in this folder."""
+    """Return which lines of a host change, as far as this matters for pages in a folder."""
     is_shared = folder.is_shared
     return {
         name: line.known(folder.host, is_shared=is_shared)

@@ -44,30 +44,30 @@ REST: Final = "rest"
 _WITNESSES: Final = 3
 _MOST_SHARE: Final = 0.1
 _MOST_LOADS: Final = 64
-"""After this many loads, older ones count half as much, so marks can become stable again."""
+"""After this many loads, older evidence counts half as much, so marks can become stable again."""
 
-_MOST_KINDS: Final = 32  # of a folder
-_MOST_VALUES: Final = 128  # of a kind
+_MOST_KINDS: Final = 32  # the maximum number of kinds of marks per folder
+_MOST_VALUES: Final = 128  # the maximum number of values per kind
 _COPY: Final = 0.9
 _WITNESS_BYTES: Final = 12
 
 
 class Changes(msgspec.Struct, array_like=True):
-    """How often a kind of mark was compared between loads in a folder, and differed."""
+    """How often a kind of mark differed between two loads of the same page, in one folder."""
 
     loads: int = 0
     conflicts: int = 0
     witnesses: set[str] = set()
-    """What identifies the pages on which it differed, three at most."""
+    """Up to three pages on which it differed, by their names or addresses."""
 
     values: dict[int, str] = {}
-    """The values that came or went, each with its page, or with "" if there were several pages."""
+    """The values that came or went. Each has its page, or "" if there were several pages."""
 
     recurring: int = 0
-    """How often a value was also seen on another page; only for data."""
+    """How often a value was also seen on another page. It is only counted for declared values."""
 
     def meet(self, value: int, witness: str) -> None:
-        """Note on which page a value was seen."""
+        """Note that a value was seen on a page."""
         known = self.values.get(value, witness)
         if known != witness:
             self.recurring += bool(known)
@@ -75,7 +75,7 @@ class Changes(msgspec.Struct, array_like=True):
         put_last(self.values, value, witness, _MOST_VALUES)
 
     def beside(self, value: int) -> list[int]:
-        """Return the other values of the only page that had this value."""
+        """Return the other values of the page that has this value, if only one page has it."""
         page = self.values.get(value)
         if not page:
             return []
@@ -87,16 +87,16 @@ class Changes(msgspec.Struct, array_like=True):
 
     @property
     def evidence(self) -> int:
-        """How many loads were compared."""
+        """How many pairs of loads were compared."""
         return self.loads
 
     @property
     def are_frequent(self) -> bool:
-        """Whether the mark is ignored in the folder."""
+        """Whether the kind of mark changes so often that it is ignored in the folder."""
         return len(self.witnesses) >= _WITNESSES and self.conflicts > _MOST_SHARE * self.loads
 
     def add(self, witness: str, *, is_conflict: bool) -> None:
-        """Add the evidence from two loads of a page."""
+        """Count a comparison of two loads of a page, and whether the mark differed."""
         self.loads += 1
         if is_conflict:
             self.conflicts += 1
@@ -112,7 +112,7 @@ ChangingMarks = dict[str, Changes]
 
 
 def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: Fingerprint) -> None:
-    """Note which marks differ between two loads of a page.
+    """Find out which marks differ between two loads of a page, and note it.
 
     Args:
         changes: What is known about the folder of the page.
@@ -148,13 +148,13 @@ def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: F
 
 
 def _witness(content: ContentMarks, page: str) -> str:
-    """Return what tells a page apart from other witnesses: its name, or else its address."""
+    """Return what identifies a page that has shown a change: its name, or else its address."""
     best = best_name(content.names)
     return f"{best.hash:x}" if best is not None else _hash_of(page)
 
 
 def _hash_of(page: str) -> str:
-    """Return a hash of an address, because addresses may be long and notes should be short."""
+    """Return a short hash of an address, to keep notes short."""
     digest = hashlib.blake2b(page.encode("utf-8", "replace"), digest_size=_WITNESS_BYTES)
     return base64.b64encode(digest.digest()).decode()
 
@@ -170,7 +170,7 @@ def _compare_data(
 
 
 def _are_alike(load: Fingerprint, other: Fingerprint) -> bool:
-    """Return whether two loads have the same text, except for a name in it."""
+    """Return whether two loads of a page have the same text, except for a name in it."""
     if load.digest == other.digest:
         return True
     if load.thin or other.thin:
@@ -181,7 +181,7 @@ def _are_alike(load: Fingerprint, other: Fingerprint) -> bool:
 def _say_the_same(
     load: Fingerprint, other: Fingerprint, content: ContentMarks, its: ContentMarks
 ) -> bool:
-    """Return whether two loads have the same content, regardless of their names.
+    """Return whether two loads of a page have the same content, even if their names differ.
 
     On a short page, a headline that occurs in several places is more than a tenth of the words.
     """
@@ -191,7 +191,7 @@ def _say_the_same(
 
 
 def may_change(marks: bytes) -> bool:
-    """Return whether the packed marks of a page include kinds that often change by themselves."""
+    """Return whether a page has marks of the kinds that often change by themselves."""
     page = unpacked(marks)
     if page is None:
         return False
@@ -201,12 +201,12 @@ def may_change(marks: bytes) -> bool:
 
 
 def kind_of_datum(name: int) -> str:
-    """Return the kind of a declared value, from the hash of its name."""
+    """Return the kind under which changes of a declared value are counted, such as "data 12ab"."""
     return f"{DATA} {name:x}"
 
 
 def _note(changes: ChangingMarks, kind: str, witness: str, conflicting: Sequence[int]) -> None:
-    """Note that two loads were compared, and the values in which they conflict."""
+    """Note that a kind of mark was compared in two loads, and which values only one of them had."""
     if kind not in changes and (not conflicting or len(changes) >= _MOST_KINDS):
         return
     known = changes.setdefault(kind, Changes())
@@ -216,7 +216,7 @@ def _note(changes: ChangingMarks, kind: str, witness: str, conflicting: Sequence
 
 
 def meet_values(changes: ChangingMarks, page: str, load: Fingerprint) -> None:
-    """Note the names and declared values on a page that change on other pages.
+    """Note the names and declared values of a page, to see which ones recur on other pages.
 
     A random number doesn't recur. If a name recurs, it's the name of another page, because an
     address that shows a random page has the names of all of them.
@@ -234,12 +234,12 @@ def meet_values(changes: ChangingMarks, page: str, load: Fingerprint) -> None:
 
 
 def quiet_kinds(changes: ChangingMarks) -> frozenset[str]:
-    """Return the kinds of marks that are ignored in a folder."""
+    """Return the kinds of marks that are ignored in a folder because they change so often."""
     return frozenset([kind for kind, known in changes.items() if known.are_frequent])
 
 
 def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
-    """Return the packed marks of a page without those that are known to come and go."""
+    """Remove the marks that are known to come and go from the packed marks of a page."""
     kinds = quiet_kinds(changes)
     page = unpacked(marks) if kinds else None
     if page is None:

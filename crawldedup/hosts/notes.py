@@ -1,14 +1,14 @@
-"""Merge what several crawlers have noted."""
+"""Merge the notes of several crawlers about the same host."""
 
 from typing import Protocol, TypeVar
 
 
 class Note(Protocol):
-    """The evidence that pages have given about a line, a mark or a view of a host."""
+    """Evidence about a line, a mark or a view of a host, which pages have given."""
 
     @property
     def evidence(self) -> int:
-        """The number of loads, or pairs of pages, that it's based on."""
+        """How many loads, or pairs of pages, the note is based on."""
 
 
 K = TypeVar("K")
@@ -16,7 +16,7 @@ N = TypeVar("N", bound=Note)
 
 
 def merge_notes(notes: dict[K, N], others: dict[K, N]) -> None:
-    """Merge in what others have noted. Of two notes, the one with more evidence wins."""
+    """Add the notes of another crawler. If both have one, the note with more evidence wins."""
     for name, note in others.items():
         own = notes.get(name)
         if own is None or note.evidence > own.evidence:

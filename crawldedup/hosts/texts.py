@@ -1,4 +1,4 @@
-"""Distinguish pages that differ only in volatile numbers from pages that change by themselves.
+"""Tell apart two pages that differ only in volatile numbers, and one page that changes by itself.
 
 Without its volatile numbers, a page may read like another one although its content is different,
 such as two months of an archive. Once two pages with the same text have changed by themselves, the
@@ -18,14 +18,14 @@ _MOST_PAGES: Final = 4096
 
 
 class ChangingTexts:
-    """Remembers which texts belong to pages that change by themselves."""
+    """Remembers the texts of pages whose numbers were seen to change by themselves."""
 
     def __init__(self) -> None:
         self._loads: dict[tuple[int, str], int] = {}
         self._pages: dict[tuple[str, str, int], set[str]] = {}
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
-        """Note the digests of a page without and with its volatile lines."""
+        """Note the digests of a page's text, without and with its volatile lines."""
         page = shortened(canonical_url(without_visit(url)))
         if self._loads.get((text, page), full_text) != full_text:
             key = *_owner_of(url), text
@@ -36,7 +36,7 @@ class ChangingTexts:
     def may_be_two(
         self, url: str, original: str | None, text: int, claimed: str | None = None
     ) -> bool:
-        """Return whether a page and its original may differ only in numbers that were left out.
+        """Return whether a page and its original may be two pages that differ in omitted numbers.
 
         Args:
             url: The URL of the page.
@@ -66,12 +66,12 @@ class ChangingTexts:
 
 
 def _owner_of(url: str) -> tuple[str, str]:
-    """Return the site of a page, and the user who owns the page there."""
+    """Return whose page this is: its site, and on a shared site, the user."""
     return site_of(url), folder_of(url).owner
 
 
 def _last_part(url: str) -> str:
-    """Return the last part of the path in a URL, which copies in several folders have in common."""
+    """Return the last part of a URL's path, which is often the same for copies in other folders."""
     return url.partition("?")[0].rstrip("/").rpartition("/")[2]
 
 

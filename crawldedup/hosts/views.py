@@ -1,4 +1,4 @@
-"""Learn which parts of an address name views on a host.
+"""Learn which parts of a host's URLs only name views, such as a session or a print version.
 
 A fixed vocabulary only suggests views, because `sid`, `ref` and `print` name content on some sites.
 A view is proved in a folder if, on three pages with different names, addresses that differ only in
@@ -27,7 +27,7 @@ _MOST_CONTRARY: Final = 0.1
 _MOST_PAIRS: Final = 256
 """After this many pairs, older ones count half as much."""
 
-_MOST_KINDS: Final = 32  # of a folder
+_MOST_KINDS: Final = 32  # the maximum number of kinds of views per folder
 _LONGEST_KIND: Final = 40
 _COPY: Final = 0.9
 # A print view is part of a page, so all of its text is also on that page.
@@ -36,29 +36,29 @@ _LEAST_OF_PART: Final = 0.25
 
 
 class Pairs(msgspec.Struct, array_like=True):
-    """Pairs of addresses in a folder that only differ in one kind of view."""
+    """Evidence about one kind of view in a folder: pairs of URLs that only differ in it."""
 
     copies: int = 0
     contrary: int = 0
     names: set[str] = set()
-    """The names of pages that were copies, three at most."""
+    """The names of up to three pages that were copies."""
 
     renamed: int = 0
-    """How many of the contrary pairs only differed in their names, above the same text."""
+    """How many of the contrary pairs had the same text, and only differed in their names."""
 
     @property
     def evidence(self) -> int:
-        """How many pairs there were."""
+        """How many pairs there were in all."""
         return self.copies + self.contrary
 
     @property
     def are_proof(self) -> bool:
-        """Whether these pairs prove that the kind stands for views in the folder."""
+        """Whether these pairs prove that the kind only names views in the folder."""
         is_contrary = self.contrary > _MOST_CONTRARY * self.evidence
         return len(self.names) >= _WITNESSES and not is_contrary
 
     def add(self, name: str, *, are_copies: bool, is_renamed: bool = False) -> None:
-        """Add a pair of pages."""
+        """Count a pair of pages whose addresses only differ in the view."""
         if are_copies:
             self.copies += 1
             if len(self.names) < _WITNESSES:
@@ -72,7 +72,7 @@ class Pairs(msgspec.Struct, array_like=True):
             self.renamed //= 2
 
     def forgive_names(self) -> None:
-        """Remove pairs that only differed in their names, because names turned out to change."""
+        """Discard pairs that only differed in their names, because names turned out to change."""
         self.contrary -= self.renamed
         self.renamed = 0
 
@@ -83,7 +83,7 @@ ProvedViews = dict[str, Pairs]
 
 @dataclass(frozen=True, slots=True)
 class ViewOfPage:
-    """The values of a page that are compared if two addresses only differ in a view."""
+    """What is known of a page that was loaded at the URL of a view, to compare it with others."""
 
     views: frozenset[View]
     names: tuple[Name, ...]
@@ -93,7 +93,7 @@ class ViewOfPage:
 
     @classmethod
     def of(cls, address: Address, fingerprint: Fingerprint) -> "ViewOfPage":
-        """Take the values that are compared from a page."""
+        """Take these values from a page's address and fingerprint."""
         marks = unpacked(fingerprint.marks)
         if marks is None:
             return cls(frozenset(address.views), (), fingerprint)
@@ -105,7 +105,7 @@ class ViewOfPage:
 def compare_views(
     proved: ProvedViews, view: ViewOfPage, other: ViewOfPage, *, names_change: bool = False
 ) -> None:
-    """Note the evidence from two pages whose addresses only differ in views.
+    """Note what two pages show about the views in which alone their URLs differ.
 
     Pages that differ in several kinds of views aren't evidence for any of them.
 
@@ -155,12 +155,15 @@ def _are_copies(view: ViewOfPage, other: ViewOfPage) -> bool | None:
 
 
 def _is_layout(view: ViewOfPage, other: ViewOfPage) -> bool:
-    """Return whether two views only differ in their layout. Such a view has no value."""
+    """Return whether two views only differ in layout, as a print view does.
+
+    A view like that has no value.
+    """
     return all(not differing.value for differing in view.views ^ other.views)
 
 
 def _is_part(similarity: float, words: int, other_words: int) -> bool:
-    """Return whether nearly all words of one text are in the other."""
+    """Return whether nearly all words of one text are also in the other text."""
     if similarity < _LEAST_OF_PART:
         return False
     shared = similarity / (1 + similarity) * (words + other_words)
@@ -168,5 +171,5 @@ def _is_part(similarity: float, words: int, other_words: int) -> bool:
 
 
 def are_proved(proved: ProvedViews, views: frozenset[View]) -> bool:
-    """Return whether all of these views are proved in a folder."""
+    """Return whether every one of these views is proved in a folder."""
     return all(view.kind in proved and proved[view.kind].are_proof for view in views)

@@ -1,4 +1,4 @@
-"""Compare a page with a remembered one: how similar they are, and whether it is a copy."""
+"""How a page compares with a remembered page: similarity, evidence, and whether it is a copy."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from crawldedup.verdict import Match
 
 
 class Flip(NamedTuple):
-    """A search bit that differs, and how probable that was."""
+    """A search bit in which two pages differ, and how probable that was for near duplicates."""
 
     bit: int  #: The place of the bit, from 0 to 63.
     probability: float  #: From 0 to 1. A small number means that the flip is surprising.
@@ -25,7 +25,7 @@ class Flip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A remembered page that was compared."""
+    """A remembered page that may be the original, and the result of comparing it."""
 
     match: Match  #: The remembered page, and how similar it is.
     cost: int  #: The sum of the costs of the verify bits that differ, from 0.
@@ -47,13 +47,13 @@ class Candidate:
 def candidate_of(
     fingerprint: Fingerprint, query: Query, record: Record, similarity: float
 ) -> Candidate:
-    """Return how a record compares with the page of a query.
+    """Compare a page with a remembered page that a search has found.
 
     Args:
         fingerprint: The fingerprint that was made of the page.
         query: The query about the page.
-        record: The record.
-        similarity: The least similarity that the query asks for.
+        record: The remembered page.
+        similarity: The minimum similarity that the query asks for.
     """
     sibling = _sibling_by(query, record)
     match = replace(match_of(fingerprint, query, record), sibling=sibling)
@@ -76,7 +76,7 @@ def candidate_of(
         return candidate
     deviation = 0.0
     if not match.exact:
-        # The estimate cannot be lower than the similarity 0, where its error would be 0.
+        # An estimate can't be less than 0, and at 0, the formula would claim that it has no error.
         estimated = max(match.similarity, 0.01)
         deviation = estimate_deviation(estimated, len(fingerprint.verify_weights))
     return replace(
@@ -87,13 +87,13 @@ def candidate_of(
 
 
 def _sibling_by(query: Query, record: Record) -> str | None:
-    """Return the kind of mark that makes a record a sibling of the page, or None for a copy."""
+    """Return the kind of mark that shows that two pages are siblings, or None for copies."""
     found = query.conflict_with(record.marks)
     return None if found is Conflict.NONE else found.name.lower()
 
 
 def _probe_that_meets(record: Record, query: Query) -> int | None:
-    """Return the number of the first probe that finds a record, counted from 1, or None."""
+    """Return the number of the first probe (index lookup) that finds a page, from 1, or None."""
     plan = query.plan
     key_of_table = np.array([table.key(record.search) for table in TABLES], np.uint64)
     keys = key_of_table.take(plan.tables)
@@ -102,7 +102,9 @@ def _probe_that_meets(record: Record, query: Query) -> int | None:
 
 
 def shares_exact_key(query: Query, record: Record) -> bool:
-    """Return whether a record is found by an exact key of the page: see `marks.exact_keys`."""
+    """Return whether a page and a remembered page have an exact key in common.
+
+    Exact keys are described in `marks.exact_keys`."""
     page = query.record
     own = sought_keys(page.search, page.digest, page.marks)
     its = exact_keys(record.search, record.digest, record.marks)
@@ -110,7 +112,7 @@ def shares_exact_key(query: Query, record: Record) -> bool:
 
 
 def _flips(fingerprint: Fingerprint, differing: int, similarity: float) -> tuple[Flip, ...]:
-    """Return the search bits that differ, and how probable each flip was."""
+    """Return the search bits in which two pages differ, and how probable each difference was."""
     weights = fingerprint.search_weights
     probabilities = flip_probabilities(weights, search_similarity(similarity)).tolist()
     flips = []

@@ -1,4 +1,4 @@
-"""Explain verdicts, and compare two pages."""
+"""Explain why a page gets its verdict, and compare two pages the way a crawl would."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,16 +32,16 @@ from crawldedup.urls import canonical_url, claimed_url
 from crawldedup.verdict import Match, Verdict
 
 INDEXES: Final = 10
-"""The number of indexes in which two pages are compared: see `Comparison.drops`."""
+"""The number of indexes, each with its own key, in which `compare` tries two pages."""
 
 _LONGEST_CHANGE: Final = 2_000
 _KEYS: Final = [Key(bytes([number] * 16)) for number in range(INDEXES)]
-"""The keys of these indexes, which are the same in every run."""
+"""The keys of these indexes. They're the same in every run, so the results are as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The verdict that a crawl would give a page now, and the reasons."""
+    """The verdict that a crawl would give a page now, and every page that was compared."""
 
     verdict: Verdict  #: The verdict.
     text: str | None  #: The compared text, or None for a page given as a fingerprint.
@@ -63,14 +63,14 @@ class Explanation:
     omissions: tuple[Omission, ...] = ()
 
     def matches(self) -> list[Match]:
-        """Return the pages that are accepted, most similar first."""
+        """Return the remembered pages that are similar enough to be accepted, nearest first."""
         accepted = [candidate.match for candidate in self.candidates if candidate.accepted]
         return sorted(accepted, key=lambda match: -match.similarity)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How similar two pages are, and what a crawl would do with the second one."""
+    """How similar two pages are, and what a crawl that knows the first does with the second."""
 
     #: The verdict on the second page in a crawl that has only seen the first page.
     verdict: Verdict
@@ -138,7 +138,7 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
 
 
 def _ignored_kinds(hosts: HostKnowledge, url: str, marks: bytes) -> frozenset[str]:
-    """Return the kinds of marks that are ignored in a page's folder because they come and go.
+    """Return the kinds of marks to ignore in a page's folder because they change by themselves.
 
     Args:
         hosts: What is known about hosts.
@@ -161,7 +161,7 @@ def _ignored_kinds(hosts: HostKnowledge, url: str, marks: bytes) -> frozenset[st
 
 
 def _marks_in_words(marks: ShownMarks | None, quiet: frozenset[str]) -> tuple[str, ...]:
-    """Return the marks of a page, one per line, and say which are ignored in its folder."""
+    """Return the marks of a page, one per line, noting which are ignored in its folder."""
     if marks is None:
         return ()
     kept = marks.without(quiet).lines()
@@ -170,9 +170,9 @@ def _marks_in_words(marks: ShownMarks | None, quiet: frozenset[str]) -> tuple[st
 
 
 def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanation:
-    """Explain the records that a search has found for a page.
+    """Turn the result of a search into an explanation of the verdict that it leads to.
 
-    The text and the marks of the page, and the number of pages in the index, are left out.
+    The caller adds the text and marks of the page, and the number of pages in the index.
     """
     fingerprint = search.fingerprint
     query = search.query
@@ -208,7 +208,13 @@ def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanat
 
 
 def _judged_by(candidate: Candidate, limit: int, limit_of_siblings: int) -> Candidate:
-    """Say whether a candidate is within the limit. Siblings aren't part of a crowd."""
+    """Mark a candidate as accepted or not, depending on whether its cost is within the limit.
+
+    Args:
+        candidate: The remembered page, compared with the page in question.
+        limit: The highest cost that is accepted. In a crowd of similar pages, it is stricter.
+        limit_of_siblings: The limit for siblings, which aren't part of a crowd.
+    """
     if candidate.sibling is not None:
         limit = limit_of_siblings
     return replace(candidate, accepted=candidate.cost <= limit)
@@ -217,7 +223,7 @@ def _judged_by(candidate: Candidate, limit: int, limit_of_siblings: int) -> Cand
 def _nearest(
     records: Sequence[Record], candidates: Sequence[Candidate], bounds: Crowd
 ) -> Record | None:
-    """Return the nearest record that's worth reporting, or None if there is none.
+    """Return the nearest remembered page that a verdict would name, or None if there is none.
 
     Siblings within reach are passed over. Beyond that, it doesn't matter whether it's a sibling.
     """
@@ -301,7 +307,7 @@ def compare(
 
 
 class _JudgedPair(NamedTuple):
-    """How an index compares two pages."""
+    """How an index with a certain key compares two pages."""
 
     first: Fingerprint
     second: Fingerprint
@@ -313,7 +319,7 @@ class _JudgedPair(NamedTuple):
 
 
 class _Pair:
-    """Two pages that were read, to be compared in indexes with different keys."""
+    """Two pages that have been read, ready to be compared in indexes with different keys."""
 
     def __init__(
         self, first: Page, second: Page, options: Options, key: Key, hosts: HostKnowledge
@@ -366,13 +372,13 @@ class _Pair:
         return _marks_in_words(self.contents[place].marks, ignored)
 
     def omissions(self) -> tuple[tuple[Omission, ...], tuple[Omission, ...]]:
-        """Return what is left out of the text of each page."""
+        """Return what is left out of the compared text of each page, and why."""
         pairs = zip(self._pages, self.contents, strict=True)
         first, second = [self._reader.omissions(page, content) for page, content in pairs]
         return first, second
 
     def reason(self, conflict: Conflict) -> str | None:
-        """Return what keeps the pages apart, in words; None if nothing does."""
+        """Say in words what keeps the pages apart. Return None if nothing does."""
         if self._parameters[0] != self._parameters[1]:
             return named_difference(*self._parameters)
         if conflict is Conflict.NONE:
@@ -391,7 +397,7 @@ class _Pair:
         return tuple(changes(old, new, longest=_LONGEST_CHANGE))
 
     def judge(self, key: Key) -> _JudgedPair:
-        """Compare the pages in an index of this key that knows only the first one."""
+        """Compare the pages in an index with this key that has only seen the first page."""
         first_page, second_page = self._pages
         first, second = self._reader.fingerprints(self.contents, key)
         known = Subject(replace(first_page, scope_key=None), first)
@@ -424,5 +430,5 @@ class _Pair:
 
 
 def _no_text(_: PageName) -> bytes:
-    """Return no text, because `Comparison.changes` has the difference."""
+    """Return no text: `Comparison.changes` shows the difference, so the verdict doesn't have to."""
     return b""

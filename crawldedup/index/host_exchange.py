@@ -1,4 +1,4 @@
-"""Share what crawlers learn about hosts, using a note that's stored with their index."""
+"""Share what crawlers learn about hosts through a note that is stored with their index."""
 
 from contextlib import suppress
 from typing import Final

@@ -1,7 +1,7 @@
 """The steps from a page to its verdict: read, fingerprint, query, answer, verdict.
 
-`Judge.judge` takes pages this way in batches, and `Judge._decide` is the way itself. Each page
-travels as a `Job`, which collects the results of the steps.
+`Judge.judge` takes batches of pages through these steps, which `Judge._decide` calls in order. Each
+page travels as a `Job`, which collects the results of the steps.
 """
 
 import time
@@ -31,10 +31,10 @@ from crawldedup.urls import claimed_url
 from crawldedup.verdict import Verdict
 
 BATCH: Final = 100
-"""The maximum number of pages in one transaction, or one round trip."""
+"""The maximum number of pages that are sent to the store at once."""
 
 BATCH_SECONDS: Final = 0.5
-"""A batch that took this many seconds to read goes to the store, even if it isn't full."""
+"""After this many seconds of reading pages, a batch goes to the store even if it isn't full."""
 
 Result = Verdict | CrawlDedupError
 """The result for a page: its verdict, or the reason why it has none."""
@@ -42,7 +42,7 @@ Result = Verdict | CrawlDedupError
 T = TypeVar("T")
 
 _NOT_RETRIED: Final = (StoreUnavailableError, StoreFullError)
-"""Errors that would occur again with another try."""
+"""Errors that would occur again if the page was sent once more by itself."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -56,7 +56,7 @@ class Job:
     """Set by `Judge._make_fingerprints`, unless the page cannot be read."""
 
     resembles_original: bool = False
-    """True for a page that resembles the original that it names."""
+    """True if the page names an original, as with a canonical link, and resembles it."""
 
     query: Query = field(init=False)
     """Set by `Judge._make_queries`, for a page that has a fingerprint."""
@@ -66,19 +66,19 @@ class Job:
 
     @property
     def subject(self) -> Subject:
-        """The page as the subject of a query."""
+        """The page and its fingerprint, in the form in which queries are made."""
         return Subject(self.page, self.fingerprint, self.resembles_original)
 
 
 class SearchResult(NamedTuple):
-    """The results of a search for pages that resemble a page."""
+    """The remembered pages that resemble a page, and how they were searched for."""
 
     content: Content
     fingerprint: Fingerprint
     query: Query
 
     similarity: float
-    """The lowest similarity that was searched for."""
+    """The minimum similarity that was searched for."""
 
     records: list[Record]
     """All the pages that were compared, nearest first, whether they are accepted or not."""
@@ -97,7 +97,7 @@ class Judge:
         self._reader = reader
 
     def jobs(self, pages: Sequence[Page], contents: Sequence[Content] | None = None) -> list[Job]:
-        """Return the jobs of pages, and read the pages whose content isn't given."""
+        """Wrap pages in jobs, and read those whose content isn't given."""
         if not contents:
             contents = [self.read(page) for page in pages]
         return [Job(page, content) for page, content in zip(pages, contents, strict=True)]
@@ -107,14 +107,14 @@ class Judge:
     ) -> Iterator[list[Job]]:
         """Read pages, and yield their jobs in batches.
 
-        A batch ends early if it takes long to read. An error of the iterator is raised after the
-        batch with the pages before it.
+        A batch ends early if it takes long to read. If the iterator of pages fails, the pages
+        before the failure are still yielded before its error is raised.
 
         Args:
             pages: The pages.
-            size: The most pages of a batch.
-            ends_at_unreadable: Whether to end a batch with a page that can't be read, because the
-                caller may not want the ones after it.
+            size: The maximum number of pages in a batch.
+            ends_at_unreadable: Whether a page that can't be read ends its batch, because the caller
+                may not want the pages after it.
         """
         failure: Exception | None = None
         while failure is None:
@@ -136,8 +136,9 @@ class Judge:
             raise failure
 
     def read(self, page: Page, *, with_text: bool = False) -> Content:
-        """Return the content of a page that gets compared, and learn from HTML which lines are
-        volatile.
+        """Return the content of a page that gets compared.
+
+        Reading HTML also teaches which lines of its host are volatile: they change with every load.
 
         Args:
             page: The page.
@@ -175,7 +176,7 @@ class Judge:
                     job.result = self._result_alone(job.page, job.content)
 
     def _batches(self, jobs: Sequence[Job]) -> list[list[Job]]:
-        """Split where the decision about a page may depend on the verdicts before it.
+        """Split a batch wherever a page has to wait for the verdicts before it.
 
         Either all pages of a batch should be remembered, or none of them.
         """
@@ -189,7 +190,7 @@ class Judge:
         return [*batches, batch]
 
     def _has_to_wait(self, job: Job, batch: Sequence[Job]) -> bool:
-        """Return whether a page cannot be decided about together with the pages before it."""
+        """Return whether the decision about a page depends on the pages before it in its batch."""
         if len(batch) >= BATCH or job.page.remember != batch[-1].page.remember:
             return True
         if job.page.canonical is None:
@@ -227,15 +228,15 @@ class Judge:
                 self._ask_again_if_two_pages(job, job.result, job.fingerprint.full)
 
     def _result_alone(self, page: Page, content: Content) -> Result:
-        """Take a single page through all steps, and return its result."""
+        """Take a single page through all steps, and return its verdict or error."""
         job = Job(page, content)
         self._decide([job])
         return job.result
 
     def _make_fingerprints(self, batch: Sequence[Job], key: Key) -> list[Job]:
-        """Set the fingerprint of each job, or its result if there is none.
+        """Set the fingerprint of each job, and return the jobs that have one.
 
-        Return the jobs that have a fingerprint.
+        The other jobs get their result right away, such as the error of a page that can't be read.
         """
         fingerprints = self._reader.try_fingerprints(
             [job.page for job in batch], [job.content for job in batch], key
@@ -253,9 +254,10 @@ class Judge:
         return jobs
 
     def _learn_marks(self, jobs: Sequence[Job]) -> None:
-        """Learn which marks change and which views are proved, from HTML that was read here.
+        """Learn which marks of a host change by themselves, and which views it has proved.
 
-        A page given as a fingerprint was read, and learned from, before.
+        Only HTML that was read here counts. A page given as a fingerprint was read, and learned
+        from, before.
         """
         for job in jobs:
             content = job.content
@@ -267,7 +269,7 @@ class Judge:
     def _find_pages_like_their_originals(self, jobs: Sequence[Job], key: Key) -> None:
         """Set `resembles_original` for pages that resemble the original that they name.
 
-        A lower similarity is enough for them.
+        Such pages are duplicates of it at a lower similarity than others.
         """
         naming_jobs = [
             job for job in jobs if job.page.canonical is not None and not job.fingerprint.thin
@@ -283,7 +285,7 @@ class Judge:
     def _make_queries(
         self, jobs: Sequence[Job], key: Key, delivered: Sequence[PageId] = ()
     ) -> None:
-        """Set the query of each job. The first one tells the store which pages were delivered."""
+        """Make the query for each job. The first one tells the store which pages were delivered."""
         index = self._index
         queries = index.queries.queries(
             [job.subject for job in jobs],
@@ -295,7 +297,7 @@ class Judge:
             job.query = query
 
     def _ask_store(self, jobs: Sequence[Job]) -> Answers:
-        """Return the store's answer to each query."""
+        """Send the queries to the store, and return its answers in the same order."""
         index = self._index
         queries = [job.query for job in jobs]
         if jobs[0].page.remember:
@@ -307,7 +309,7 @@ class Judge:
         ]
 
     def _result_of(self, job: Job, answer: Answer | StoreError) -> Result:
-        """Return the verdict for an answer, and learn from it."""
+        """Turn the store's answer into a verdict, and learn from it where the index is crowded."""
         if isinstance(answer, StoreError):
             return answer
         if job.page.remember:
@@ -323,10 +325,7 @@ class Judge:
     def with_coverage(
         self, verdict: Verdict, page: Page, fingerprint: Fingerprint, query: Query
     ) -> Verdict:
-        """Add to the verdict on a new page how much of it is on earlier pages.
-
-        This is only done if the options ask for it.
-        """
+        """Add to the verdict on a new page how much of it is on earlier pages, if wanted."""
         if not fingerprint.paragraphs or verdict.is_duplicate:
             return verdict
         index = self._index
@@ -337,7 +336,10 @@ class Judge:
         return replace(verdict, coverage=covered)
 
     def _ask_again_if_two_pages(self, job: Job, verdict: Verdict, full: Fingerprint) -> None:
-        """Query again with all numbers if a page and its original may differ in the omitted ones.
+        """Ask the store again, this time with all numbers, if a duplicate may be a page of its own.
+
+        The page was compared without its volatile numbers, and only those may tell it from its
+        original.
 
         Args:
             job: The page, compared without its volatile numbers.
@@ -350,7 +352,7 @@ class Judge:
             job.result = self._result_alone(self.with_all_numbers(job.page, full), full)
 
     def may_be_two_pages(self, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> bool:
-        """Return whether a duplicate and its original may be two pages after all.
+        """Return whether a duplicate and its original may really be two different pages.
 
         They may be if only numbers that were left out of their texts tell them apart.
         """
@@ -364,7 +366,7 @@ class Judge:
         )
 
     def with_all_numbers(self, page: Page, full: Fingerprint) -> Page:
-        """Return a page to query for in order to compare all the numbers of a page.
+        """Return a page to query for so that all the numbers of a page are compared.
 
         It requires a higher similarity than `page`. Copies of the page may be remembered without
         their volatile lines. If two pages that only differ in these lines have the similarity s, a
@@ -389,8 +391,7 @@ class Judge:
         return self._reader.omissions(page, content)
 
     def search(self, page: Page) -> SearchResult:
-        """Find all remembered pages that are worth comparing with a page, without changing
-        anything.
+        """Find all remembered pages that are worth comparing with a page. Nothing is remembered.
 
         Raises:
             CrawlDedupError: The page can't be read, its fingerprint has a different key, or the

@@ -1,4 +1,8 @@
-"""The lifetime of an index in a process: open it or only look at it, renew its lease, close it."""
+"""The lifetime of an index in a process: open it, keep its lease alive, and close it.
+
+A process holds a *lease* while it crawls, which tells the store that the crawl is still running. A
+process that only looks at an index doesn't need one.
+"""
 
 import logging
 import time
@@ -22,9 +26,9 @@ from crawldedup.stores import profiles, registry
 from crawldedup.stores.contract import CrawlSession, Layout, PageName, Record
 
 HEARTBEAT_SECONDS: Final = 20.0
-"""How often a running crawler renews its lease."""
+"""How many seconds pass before a running crawler renews its lease."""
 
-# An index of at least this many pages was emptied if no more than one in so many is left.
+# If an index had at least this many pages, and at most one in so many is left, it was emptied.
 _LEAST_LOST: Final = 100
 _SHARE_LOST: Final = 20
 
@@ -32,7 +36,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Index:
-    """One index of a store, and the crawler that this process is for it.
+    """An index in a store, as a process uses it, alone or together with other crawlers.
 
     Attributes:
         options: The options of the index.
@@ -46,7 +50,7 @@ class Index:
     """
 
     def __init__(self, options: Options, reading_profile: str) -> None:
-        """Prepare the index without connecting to anything yet.
+        """Prepare to use the index, without connecting to its store yet.
 
         Args:
             options: The options of the index.
@@ -73,16 +77,19 @@ class Index:
 
     @property
     def key(self) -> Key:
-        """The key of the index as far as it's known. The next call may bring another one."""
+        """The secret key of the index, as far as it is known.
+
+        The next call of the store may bring another one.
+        """
         return self.store.layout.key
 
     @property
     def place(self) -> str:
-        """The place of the index for messages: its store without the password, and namespace."""
+        """Where the index is, for messages: the store without its password, and the namespace."""
         return f"{shown_url(self.options.store)} namespace={self.options.namespace!r}"
 
     def open(self, session: CrawlSession | None = None) -> None:
-        """Open the index again after `close`, and join the crawl."""
+        """Open the index, even after `close`, and join the crawl."""
         if not self.is_open:
             self.is_closed = False
             self._session = session
@@ -117,7 +124,7 @@ class Index:
             self._warn_of_other_scope()
 
     def accept_profile(self) -> dict[str, str]:
-        """Use the existing index, no matter which options it was made with.
+        """Use the existing index even if it was made with other options than those of this program.
 
         Returns:
             The differences from the options of this program, in words, by option.
@@ -150,7 +157,10 @@ class Index:
             )
 
     def note_pages(self, pages: int) -> None:
-        """Note how many pages the index has, according to its store. A loss is reported once."""
+        """Note how many pages the index has, according to its store.
+
+        If it has lost most of them, this is logged once.
+        """
         before = self.pages
         self.pages = pages
         if self._has_lost_pages or before < _LEAST_LOST or pages * _SHARE_LOST > before:
@@ -188,7 +198,7 @@ class Index:
             self._exchange_scopes()
 
     def heartbeat(self) -> None:
-        """Renew the lease, and share this crawler's notes with the store and other crawlers."""
+        """Tell the store that this crawler is still running, and share what it has learned."""
         self.require_not_closed()
         if self.is_open:
             self.store.heartbeat()
@@ -203,7 +213,10 @@ class Index:
                 self.heartbeat()
 
     def close(self, *, leave: bool) -> None:
-        """Send all notes to the store, and disconnect. With `leave`, also leave the crawl."""
+        """Send everything that is unsaved to the store, and disconnect.
+
+        With `leave`, also leave the crawl.
+        """
         if self.is_open:
             with suppress(StoreError):
                 self._tell_delivered()
@@ -214,7 +227,7 @@ class Index:
         self._next_look = 0.0
 
     def clear(self) -> None:
-        """Remove all pages and notes."""
+        """Remove all pages from the index, and everything that was learned about them."""
         self.require_not_closed()
         self.store.clear()
         self.pages = 0
@@ -229,7 +242,7 @@ class Index:
             )
 
     def name(self, page: PageId) -> PageName:
-        """Return how the store names a page."""
+        """Return the name (a hash) under which the store knows a page."""
         return self.queries.name(self.key, page)
 
     def records(self, names: Sequence[PageName]) -> list[Record | None]:
@@ -242,7 +255,7 @@ class Index:
         return record.packed_text if record else b""
 
     def deliver(self, page: PageId) -> None:
-        """Note that a page was delivered. The store learns about it later."""
+        """Note that a page has reached the user. The store is told with a later call."""
         self.require_not_closed()
         self._delivered[page] = None
 
@@ -251,7 +264,7 @@ class Index:
         return list(self._delivered)
 
     def forget_delivered(self, pages: Sequence[PageId]) -> None:
-        """Drop the pages that the store has been told about."""
+        """Drop delivered pages from the list once the store has been told about them."""
         for page in pages:
             self._delivered.pop(page, None)
 
@@ -271,7 +284,10 @@ class Index:
 
 
 def _layout(options: Options, reading_profile: str) -> Layout:
-    """Return the layout of the index. Without the option `key`, the index has its own key."""
+    """Return what has to be the same for all programs that use the index.
+
+    Without the option `key`, the index has a random key of its own.
+    """
     secret: Any = options.key  # Checked options have bytes here, or None.
     key = Key.random() if secret is None else Key(secret)
     layout = Layout(

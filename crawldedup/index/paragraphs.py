@@ -1,4 +1,8 @@
-"""Decide which paragraphs of a page are on the earlier pages that have their anchors."""
+"""Find the paragraphs of a page that are already on earlier pages.
+
+A paragraph is recognized by its *anchors*, which are hashes of a few of its word sequences. The
+same sequences are chosen wherever the paragraph appears.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,25 +19,25 @@ from crawldedup.stores.contract import PageName, Query, Store
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
 
 Held = Mapping[int, Sequence[int] | None]
-"""The pages that have each anchor, or None for an anchor that too many pages have."""
+"""For each anchor, the earlier pages that have it, or None if too many pages do."""
 
 LEAST_ANCHORS: Final = 2
-"""The minimum number of anchors to judge a paragraph, and that a page must share with it.
+"""The minimum number of anchors to judge a paragraph, and of those that a page must share with it.
 
 A single common anchor may be a figure of speech.
 """
 
 LEAST_NEW: Final = 0.2
-"""The share of new words below which a page is partial, if such pages are only marked."""
+"""If a smaller share of its words is new, a page is partial. Used if such pages are only marked."""
 
 LONGEST_URL: Final = 2048
-"""Longer URLs aren't stored, because each paragraph of a page may name one."""
+"""Longer URLs (in characters) aren't stored, because each paragraph of a page may name one."""
 
 
 def coverage(
     page: Page, fingerprint: Fingerprint, query: Query, store: Store, options: Options
 ) -> Coverage | None:
-    """Compare the paragraphs of a page that isn't a duplicate, and remember them.
+    """Find out how much of a page is on earlier pages, and remember its paragraphs.
 
     A partial page isn't remembered, because that would make its text look common.
 
@@ -75,7 +79,10 @@ def coverage(
 
 
 def _salted(paragraphs: Sequence[Paragraph], shard_key: int | None) -> list[Paragraph]:
-    """Salt anchors the way fingerprints are salted, so anchors of different scopes differ."""
+    """Change anchors so that they only match those of pages in the same scope.
+
+    Fingerprints are salted the same way.
+    """
     salt = (shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
     return [
         paragraph._replace(anchors=tuple(anchor ^ salt for anchor in paragraph.anchors))
@@ -86,7 +93,7 @@ def _salted(paragraphs: Sequence[Paragraph], shard_key: int | None) -> list[Para
 def coverage_of(
     paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, str], least_new: float
 ) -> Coverage:
-    """Return how much of a page is on earlier pages.
+    """Compute how much of a page is on earlier pages, from the pages that have each of its anchors.
 
     The known share of a paragraph is the share of its anchors that its best page has. Anchors that
     too many pages have are left out, and a paragraph is boilerplate if most of its anchors are like
@@ -130,7 +137,7 @@ def coverage_of(
 
 
 class _Origin(NamedTuple):
-    """Where a paragraph comes from."""
+    """The earlier page that a paragraph comes from, and how many of its words are there."""
 
     kind: ParagraphKind
     page: int | None = None  #: The page that holds most of the paragraph.
@@ -139,7 +146,7 @@ class _Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Holders:
-    """The earlier pages that have the anchors of a page."""
+    """The earlier pages that a page's paragraphs may come from, because they share anchors."""
 
     held: Held
     urls: Mapping[int, str]
@@ -155,7 +162,7 @@ class _Holders:
                     yield page
 
     def origin_of(self, paragraph: Paragraph, anchors_of_page: Counter[int]) -> _Origin:
-        """Return where a paragraph comes from.
+        """Return the earlier page that a paragraph comes from, and how much of it is there.
 
         Args:
             paragraph: The paragraph.
@@ -187,9 +194,12 @@ class _Holders:
 
 
 def _count_filled(is_held: Sequence[bool]) -> int:
-    """Count the anchors that a page has, including gaps of one anchor between them.
+    """Count the anchors that are on a page, and fill gaps of a single anchor between them.
 
     An edited word makes such a gap, although the words around it are known.
+
+    Args:
+        is_held: For each anchor of a paragraph, in order, whether the page has it.
     """
     filled = 0
     for place, held in enumerate(is_held):

@@ -1,4 +1,4 @@
-"""From fingerprints to the queries that a store answers.
+"""Turn the fingerprints of pages into queries that a store can answer by itself.
 
 The tolerant search bits find candidates, the sharp verify bits decide about them, and the weights
 of the page guide both. The queries of a batch are made in one pass of arrays: keys, probe plans,
@@ -39,17 +39,17 @@ TABLES: Final = (Table(0), Table(KEY_BITS // 2))
 KEPT: Final = np.array(
     [np.isin(range(SEARCH_BITS), table.order[: planning.STORED_BITS]) for table in TABLES], float
 )
-"""1 if the stored part of a table's keys has a bit of the fingerprint, else 0.
+"""For each table, 1 for the bits of a fingerprint that its keys store, and 0 for the others.
 
 The shape is (tables, 64).
 """
 
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 CANONICAL_MARGIN: Final = 0.1
-"""How much less similar a page can be if it names the other one as its original."""
+"""How much less similar a page may be to a page that it names as its original."""
 
 MAX_EXTRA_BITS: Final = 16
-"""The maximum number of bits added to the prefixes of a plan in a crowded place."""
+"""The maximum number of bits by which prefixes are lengthened where an index is crowded."""
 
 _IDENTITY: Final = decision.identity_rule(VERIFY_BITS)
 _PAGES_TRIED: Final = 400
@@ -58,7 +58,7 @@ _STEP: Final = 2
 
 
 class HotPrefixes:
-    """Learns from answers where an index is crowded.
+    """Remembers in which places an index is crowded, so that searches there use longer prefixes.
 
     Pages that share a template also share most of their search bits. Among them, a prefix of the
     usual length is too short: a few ranges hold more keys than may be read, so the near duplicate
@@ -86,7 +86,7 @@ class HotPrefixes:
         ]
 
     def learn(self, query: Query, answer: Answer) -> None:
-        """Note how many candidates the search for a page found, if there was a search."""
+        """Note how many candidates a store read to answer a query, if it searched at all."""
         most = query.max_candidates
         met = answer.candidates
         if query.exact_only or answer.kind is Kind.REVISIT:
@@ -107,20 +107,20 @@ def _leading(keys: Sequence[int]) -> list[tuple[int, int]]:
 
 
 class Search(NamedTuple):
-    """How to search for the near duplicates of a page."""
+    """A plan for finding the near duplicates of a page, and the rules for accepting them."""
 
     plan: ProbePlan
     """The ranges of keys to read."""
 
     rule: WeightedThreshold
-    """The rule for accepting records from there."""
+    """The rule that decides which of the pages found there are accepted."""
 
     prefilter: Prefilter | None
-    """The rule for keys whose records are worth reading, or None if all are."""
+    """A cheap test on keys, which saves reading the records that can't be accepted, or None."""
 
 
 class Subject(NamedTuple):
-    """A page for which a query is made."""
+    """A page to ask the store about, with its fingerprint."""
 
     page: Page
     fingerprint: Fingerprint
@@ -129,28 +129,31 @@ class Subject(NamedTuple):
 
 
 class FiledPage(NamedTuple):
-    """A page in the form in which an index files it, and the requirements for its search."""
+    """A page as an index files it: its keys, and the requirements for its search."""
 
     fingerprint: Fingerprint
-    """The bits as filed: see `salted`."""
+    """The bits of the page, salted with its scope: see `salted`."""
 
     keys: tuple[int, ...]
     """The key of the page in each table."""
 
     similarity: float
-    """The least similarity at which pages are accepted."""
+    """The minimum similarity at which pages are accepted."""
 
     index_size: int
     """The approximate number of pages to plan for."""
 
     is_crowded: bool = False
-    """True if many pages share a template there, so texts without marks are searched deeper."""
+    """True if many pages share a template here.
+
+    Texts without marks are then searched more deeply.
+    """
 
 
 class QueryBuilder:
-    """Makes queries according to the options of an index.
+    """Makes the queries about pages according to the options of an index.
 
-    It learns from the answers where the index is crowded, and searches deeper there.
+    It learns from the answers where the index is crowded, and searches more deeply there.
     """
 
     def __init__(self, options: Options, hosts: HostKnowledge | None = None) -> None:
@@ -162,11 +165,11 @@ class QueryBuilder:
         )
 
     def name(self, key: Key, page: PageId) -> PageName:
-        """Return the name of a page in an index with this key."""
+        """Return the name (a hash) under which an index with this key knows a page."""
         return self._name(key, self._scope(page), page.url, page.identity)
 
     def original_name(self, key: Key, page: Page) -> PageName:
-        """Return the name of a page's claimed original in an index with this key."""
+        """Return the name (a hash) of the page that a page claims to be a copy of."""
         return self._name(key, self._scope(page.id), page.canonical or "", None)
 
     def _name(self, key: Key, scope: str, url: str, identity: str | None) -> PageName:
@@ -177,7 +180,7 @@ class QueryBuilder:
         return PageName(page_key(scope, url, identity, key), shard_key)
 
     def scope_of(self, page: Page) -> str:
-        """Return a text that's the same for pages that may be compared.
+        """Return a text that is the same for all pages that may be compared with a page.
 
         It contains the scope of the page, and the values of URL parameters that keep pages apart.
         """
@@ -194,7 +197,7 @@ class QueryBuilder:
         return ""
 
     def similarity(self, page: Page, *, resembles_original: bool = False) -> float:
-        """Return the similarity at which a page is a near duplicate.
+        """Return the minimum similarity at which a page counts as a near duplicate.
 
         It is lower for a page that resembles the original that it names.
         """
@@ -205,9 +208,9 @@ class QueryBuilder:
         return max(similarity - CANONICAL_MARGIN, lowest)
 
     def resembles(self, subject: Subject, original: Record, key: Key) -> bool:
-        """Return whether a page resembles the original that it names.
+        """Return whether a page is similar enough to the original that it names.
 
-        The lower similarity that is allowed for such a page is enough.
+        A lower similarity is required than for other pages.
         """
         fingerprint = subject.fingerprint
         similarity = self.similarity(subject.page, resembles_original=True)
@@ -223,7 +226,7 @@ class QueryBuilder:
         size: int,
         delivered: tuple[PageName, ...] = (),
     ) -> list[Query]:
-        """Return the queries about pages.
+        """Make the queries about a batch of pages.
 
         Args:
             subjects: The pages, with fingerprints made with `key`.
@@ -240,7 +243,7 @@ class QueryBuilder:
         return queries
 
     def _file(self, subjects: Sequence[Subject], key: Key, size: int) -> list[FiledPage]:
-        """Salt the fingerprints of pages, and check where the index is crowded."""
+        """Salt the fingerprints of pages, make their keys, and check where the index is crowded."""
         options = self._options
         fingerprints = [
             salted(subject.fingerprint, self.scope_of(subject.page), key) for subject in subjects
@@ -315,7 +318,7 @@ class QueryBuilder:
 def marks_of(
     page: Page, fingerprint: Fingerprint, key: Key, hosts: HostKnowledge | None = None
 ) -> bytes:
-    """Return the marks of a page: those of its content, and those of its address.
+    """Return the packed marks of a page: those of its content, and those of its address.
 
     Args:
         page: The page.
@@ -337,7 +340,10 @@ def marks_of(
 
 
 def _revisit_rule(page: Page, fingerprint: Fingerprint) -> WeightedThreshold | None:
-    """Return the rule for unchanged texts of revisits, or None if they have to be equal."""
+    """Return the rule by which the text of a revisited page counts as unchanged.
+
+    None means that the texts have to be equal.
+    """
     if fingerprint.thin:
         return _IDENTITY
     if page.revisit_similarity is None:
@@ -346,14 +352,14 @@ def _revisit_rule(page: Page, fingerprint: Fingerprint) -> WeightedThreshold | N
 
 
 def _keys_of(fingerprints: Sequence[Fingerprint]) -> list[tuple[int, ...]]:
-    """Return the keys of each page, in the order of the tables."""
+    """Return the search keys of each page, one per table."""
     bits = np.array([fingerprint.search for fingerprint in fingerprints], np.uint64)
     columns = np.column_stack([table.keys(bits) for table in TABLES])
     return [tuple(row) for row in columns.tolist()]
 
 
 def searches(pages: Sequence[FiledPage], recall: float) -> list[Search]:
-    """Plan the searches for pages.
+    """Plan how to search the index for the near duplicates of each page.
 
     Among pages that are exactly as similar as asked for, the decision misses a share of 1 -
     `recall`, and the search misses half as many more, as long as the probes suffice.
@@ -374,7 +380,7 @@ def _search_for_exact_copies(page: FiledPage) -> Search:
 
 
 def _searches_for_near_duplicates(pages: Sequence[FiledPage], recall: float) -> list[Search]:
-    """Plan the searches for pages that are not thin, in one pass of arrays."""
+    """Plan the searches for pages with enough words for near duplicates, in one pass of arrays."""
     similarities = [page.similarity for page in pages]
     search_weights = np.array([page.fingerprint.search_weights for page in pages])
     slopes = np.array(
@@ -402,7 +408,7 @@ def _searches_for_near_duplicates(pages: Sequence[FiledPage], recall: float) -> 
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
-    """Return the share of pages with exactly this similarity that are found and accepted.
+    """Return which share of the pages with exactly this similarity would be recognized.
 
     Args:
         similarity: The least similarity at which pages are accepted.
@@ -424,7 +430,7 @@ def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
 
 
 def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
-    """Return a fingerprint as it is filed in an index.
+    """Return the fingerprint of a page as an index files it.
 
     Its bits are XORed with constants of its scope, so pages of other scopes look unrelated.
     """

@@ -1,4 +1,4 @@
-"""Keep a note of the scopes under which the pages of an index are filed.
+"""Remember which scopes an index has pages of, so the pages can be found again.
 
 The name of a page contains its scope, so the scope must be known to find the page later. The scope
 "site" follows from the URL, but the names of spiders and keys chosen by programs don't.
@@ -26,7 +26,7 @@ _LONGEST_KEY: Final = 200  # letters
 
 
 class _Noted(msgspec.Struct, frozen=True):
-    """The content of the note, with the attributes of `KnownScopes`."""
+    """The note about scopes as it is stored with the index: see `KnownScopes`."""
 
     begun: str = _UNKNOWN
     scopes: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class _Noted(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ScopesOfPage:
-    """The scope keys to look for a page under, "" for the scope `global`."""
+    """The scope keys under which to look for a page; "" stands for the scope `global`."""
 
     keys: tuple[str, ...]
 
@@ -54,7 +54,7 @@ class KnownScopes:
     """
 
     def __init__(self, own: str) -> None:
-        """Start with nothing but `own`, the option `scope` of this program."""
+        """Start with nothing but the option `scope` of this program."""
         self._own = own
         self.begun = _UNKNOWN
         self.scopes: dict[str, None] = {}
@@ -64,7 +64,7 @@ class KnownScopes:
 
     @property
     def other(self) -> str:
-        """The scope that the index was created with, or "" if this program has the same one."""
+        """The scope that the index was created with if it isn't the one of this program, or ""."""
         return self.begun if self.begun != self._own else ""
 
     def learn(self, pages: Iterable[Page]) -> bool:
@@ -87,7 +87,7 @@ class KnownScopes:
         return is_new
 
     def exchange(self, store: Store, *, tells: bool, pages: int) -> None:
-        """Load the scopes that the index knows, and add those of this program.
+        """Load the scopes that are stored with the index, and add those of this program.
 
         No error is raised if the store fails, because the next exchange makes up for it.
 
@@ -158,7 +158,7 @@ def _fits_in_note(key: str) -> bool:
 
 
 def _read(text: str) -> _Noted | None:
-    """Return the content of a note, or None if it is missing or damaged."""
+    """Parse a note, or return None if it is missing or damaged."""
     try:
         return msgspec.json.decode(text, type=_Noted)
     except (msgspec.MsgspecError, RecursionError):

@@ -1,4 +1,4 @@
-"""Turn the answer of a store into the verdict on a page."""
+"""Turn a store's answer about a page into the verdict that the user gets."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ TextOf = Callable[[PageName], bytes]
 
 
 def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
-    """Return the verdict that follows from a store's answer.
+    """Make the verdict on a page from the store's answer.
 
     Args:
         url: The URL of the page, as it was given.
@@ -40,7 +40,10 @@ def verdict_of_shell(url: str) -> Verdict:
 
 
 def _verdict_of_new_page(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
-    """Return the verdict on a page without an earlier one, with the page that came nearest."""
+    """Make the verdict on a page that nothing in the index matches.
+
+    It names the remembered page that came nearest.
+    """
     verdict = Verdict(
         kind=Kind.THIN if page.thin else Kind.NEW,
         url=url,
@@ -69,7 +72,15 @@ def _verdict_of_new_page(url: str, page: Fingerprint, query: Query, answer: Answ
 def _verdict_beside(
     record: Record, url: str, page: Fingerprint, query: Query, answer: Answer
 ) -> Verdict:
-    """Return the verdict on a page whose earlier page is `record`."""
+    """Make the verdict on a page that matches a remembered page, its original or its earlier visit.
+
+    Args:
+        record: The remembered page.
+        url: The URL of the page, as it was given.
+        page: The fingerprint that was made of the page.
+        query: The query about the page.
+        answer: The store's answer.
+    """
     is_other = record.digest != query.record.digest
     if page.thin and is_other and record.signature != query.record.signature:
         # The bits of thin pages come from digests, so the similarity of different texts means
@@ -100,7 +111,7 @@ def _verdict_beside(
 
 
 def _needs_view(query: Query, record: Record) -> bool:
-    """Return whether a record is only a copy of the page because they are views of one page."""
+    """Return whether two pages are copies only because they are views of one page."""
     cost = query.rule.cost(query.record.signature, record.signature)
     return cost > query.rule.limit and query.has_certain_view(record.marks)
 
@@ -108,7 +119,7 @@ def _needs_view(query: Query, record: Record) -> bool:
 def with_new_values(
     verdict: Verdict, query: Query, record: Record, shown: ShownMarks | None, key: Key
 ) -> Verdict:
-    """Add to the verdict on a changed page what its new marks show now.
+    """Add the new values of changed marks, such as a new price, to the verdict on a changed page.
 
     Args:
         verdict: The verdict.
@@ -137,7 +148,7 @@ def _changes(query: Query, record: Record) -> tuple[str, ...]:
 
 
 def _is_same_with_all_numbers(page: Fingerprint, query: Query, record: Record) -> bool:
-    """Return whether a record has the same text including volatile lines, marks and comments.
+    """Return whether a page is the same as a remembered one, volatile lines and comments included.
 
     The earlier page may have been remembered before its volatile lines were known.
     """
@@ -151,7 +162,7 @@ def _is_same_with_all_numbers(page: Fingerprint, query: Query, record: Record) -
 
 
 def _difference(record: Record, query: Query) -> str | None:
-    """Return how the text of a page differs from the earlier one, or None if one wasn't kept."""
+    """Show how the text of a page has changed, or return None if the earlier one wasn't kept."""
     earlier = unpacked_text(record.packed_text)
     if earlier is None:
         return None
@@ -162,7 +173,7 @@ def _difference(record: Record, query: Query) -> str | None:
 
 
 def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
-    """Return a record that was found for a page as a match.
+    """Make the match that a user gets for a remembered page that a search has found.
 
     Args:
         page: The fingerprint that was made of the page.
@@ -189,7 +200,7 @@ def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
 
 
 def preview(query: Query, records: Sequence[Record], text_of: TextOf) -> Answer:
-    """Return the answer that a store would give to a query now, without asking it to remember.
+    """Predict the answer that a store would give to a query, without remembering the page.
 
     Args:
         query: The query about a page.
@@ -232,7 +243,7 @@ def _preview_of_duplicate(query: Query, record: Record, candidates: int, text_of
 
 
 def _with_text(record: Record, query: Query, text_of: TextOf) -> Record:
-    """Look up the earlier text, if there is one to compare it with."""
+    """Look up the text of the earlier page, if the query has a text to compare it with."""
     if not query.record.packed_text:
         return record
     return replace(record, packed_text=text_of(PageName(record.url_key, query.shard_key)))

@@ -1,4 +1,6 @@
-"""Methods from the literature, one file per source, in plain numpy and Python, without stores.
+"""Other methods for finding near duplicates, as the literature describes them, for comparison.
+
+There is one file per source, in plain numpy and Python, without stores.
 
 - `features`: words, shingles, tf and tf-idf, and simhashes of them (Charikar 2002).
 - `simhash_py`: simhashes of hashes, permuted tables and all near pairs, as in the package

@@ -39,7 +39,7 @@ _WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
 
 
 def words(text: str) -> list[str]:
-    r"""Return case-folded runs of ``\w`` in NFKC.
+    """Split a text into words: case-folded runs of letters, digits and underscores in NFKC.
 
     Every Han, Hiragana and Katakana character is a word by itself.
     """
@@ -81,7 +81,7 @@ def similar_pairs(
 
 
 def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int, int]:
-    """Return the sets as sorted ranks of their elements, rarest first.
+    """Replace the members of sets by their ranks, rarest first, and sort each set.
 
     Also return the number of ranks, and the first rank that sets share.
     """
@@ -117,7 +117,7 @@ def _are_never_siblings(_page: int, _kept: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KeptPages:
-    """An index that makes no mistakes.
+    """The pages that a flawless method would keep, to compare the methods under test with.
 
     `are_siblings` says which pages with similar texts have different content, and `holders` has the
     kept pages of each group.
@@ -128,7 +128,7 @@ class KeptPages:
     holders: dict[int, list[int]] = field(default_factory=dict)
 
     def best(self, page: int, *, of_siblings: bool = False) -> tuple[float, int | None]:
-        """Return the highest similarity with a kept page, and that page.
+        """Return the highest similarity that a page has with a kept page, and that page.
 
         They are 0 and None if no page reaches `LOWEST`. Siblings don't count or, if `of_siblings`
         is True, only siblings count.
@@ -143,7 +143,7 @@ class KeptPages:
         return 0.0, None
 
     def add(self, page: int) -> None:
-        """Keep a page."""
+        """Add a page that is kept."""
         self.holders.setdefault(self.truth.groups[page], []).append(page)
 
 
@@ -184,7 +184,7 @@ PERMUTATIONS: Final = 128
 
 
 def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detector:
-    """Find pages whose 64-bit simhashes differ in few bits.
+    """Make a detector of pages whose 64-bit simhashes differ in few bits.
 
     This uses permuted tables, or flips volatile bits, depending on the index.
     """
@@ -208,7 +208,7 @@ def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detec
 
 
 def by_minhash(similarity: float) -> Detector:
-    """Find pages that agree on a band, and keep those whose estimate reaches `similarity`."""
+    """Make a detector of pages that agree on a band and whose estimate reaches `similarity`."""
     # Candidates are verified, so finding too many costs less than missing one.
     bands, _ = bands_for(max(similarity - 0.1, 0.5), PERMUTATIONS, false_negative_weight=0.9)
     index = BandedIndex(bands)
@@ -227,7 +227,7 @@ def by_minhash(similarity: float) -> Detector:
 
 
 def by_brute_force(similarity: float) -> Detector:
-    """Compare the shingles of a page with those of every remembered one."""
+    """Make a detector that compares the shingles of a page with those of every remembered page."""
     kept: list[tuple[str, set[int]]] = []
 
     def check(url: str, text: str) -> str | None:
@@ -247,7 +247,7 @@ def word_shingles(text: str) -> Mapping[str, float]:
 
 
 def tf_idf() -> Features:
-    """Weigh the words of each text by the texts before it, and then add it to these."""
+    """Return a function that weighs the words of a text by the texts before it (tf-idf)."""
     seen = DocumentFrequencies()
 
     def features_of(text: str) -> Mapping[str, float]:
@@ -260,7 +260,10 @@ def tf_idf() -> Features:
 
 
 def yu() -> Features:
-    """Weigh the words like Yu, Hu & Zhang do. Raises MissingDependencyError without jieba."""
+    """Return a function that weighs words like Yu, Hu & Zhang.
+
+    Raises MissingDependencyError without jieba.
+    """
     # Loading the dictionary takes a second, which must not count for a page.
     list(tag_chinese("字"))
     return lambda text: score_words(tag_chinese(text))

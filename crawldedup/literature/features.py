@@ -103,10 +103,10 @@ def simhash(weighted: Mapping[str, float], bits: int = 64) -> int:
 
 
 def bit_weights(weighted: Mapping[str, float], bits: int = 64) -> NDArray[np.float64]:
-    """Return the weights whose signs are the simhash, the highest bit first, shape (bits,).
+    """Return the weights whose signs are the bits of the simhash, the highest bit first.
 
-    They are divided by the norm of the features' weights, which makes them about normal with
-    deviation 1.
+    The shape is (bits,). They are divided by the norm of the features' weights, which makes them
+    about normal with deviation 1.
     """
     weights = list(weighted.values())
     return bit_sums(_hashed(weighted, bits), weights, bits) / (math.hypot(*weights) or 1.0)

@@ -1,4 +1,4 @@
-"""Shingle sets, MinHash signatures and LSH banding.
+"""MinHash: estimate the Jaccard similarity of texts from short signatures, and find similar ones.
 
 The sources are Broder (1997), and Leskovec, Rajaraman & Ullman, chapter 3.
 
@@ -50,8 +50,9 @@ def shingles(text: str, size: int = 10) -> set[str]:
 
 
 def jaccard_of_sets(first: Set[object], second: Set[object]) -> float:
-    """Return the Jaccard similarity of two sets: the size of their intersection over that of their
-    union. It's 0 if both are empty.
+    """Return the Jaccard similarity of two sets: the size of their intersection over their union's.
+
+    It's 0 if both are empty.
     """
     common = len(first & second)
     return common / (len(first) + len(second) - common) if common else 0.0
@@ -131,7 +132,7 @@ def bands_for(
 
 
 class BandedIndex:
-    """An index of signatures, with a table of buckets for each band.
+    """An index of signatures that finds those with a band in common, by a table for each band.
 
     Raises ConfigurationError for more bands than a signature has numbers.
     """

@@ -56,10 +56,10 @@ def compute(
 def bit_sums(
     hashes: Sequence[int], weights: Sequence[float] | None = None, bits: int = 64
 ) -> NDArray[np.float64]:
-    """Return the weight of hashes with each bit minus that of hashes without it, shape (bits,).
+    """For each bit, return the weight of the hashes that have it minus that of the others.
 
-    The highest bit comes first.
-    Raises ConfigurationError for `bits` other than 32 and 64.
+    The shape is (bits,), and the highest bit comes first. Raises ConfigurationError for `bits`
+    other than 32 and 64.
     """
     if bits not in (32, 64):
         raise ConfigurationError(f"bits is {bits!r}; it must be 32 or 64")
@@ -139,14 +139,14 @@ class Table:
         self._keys = array("Q")
 
     def permute(self, hashes: _Keys) -> _Keys:
-        """Return the keys of hashes, given as a number or an array."""
+        """Return the keys of hashes in this table. They are given as a number or an array."""
         keys: Any = hashes & 0
         for mask, left in self._moves:
             keys |= (hashes & mask) << left if left >= 0 else (hashes & mask) >> -left
         return cast("_Keys", keys)
 
     def unpermute(self, keys: _Keys) -> _Keys:
-        """Return the hashes with these keys."""
+        """Return the hashes that have these keys in this table."""
         hashes: Any = keys & 0
         for mask, left in self._moves:
             hashes |= keys >> left & mask if left >= 0 else keys << -left & mask
@@ -175,7 +175,7 @@ class Table:
         return next(iter(self.find_all(number)), None)
 
     def find_all(self, number: int) -> list[int]:
-        """Return all such hashes."""
+        """Return all hashes with equal leading blocks and at most `distance` other bits."""
         own = self.permute(number)
         return list(
             map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance))
@@ -236,11 +236,11 @@ class Corpus:
             table.remove(number)
 
     def find_first(self, number: int) -> int | None:
-        """Return a kept hash within `distance` bits, or None."""
+        """Return a stored hash that differs in at most `distance` bits, or None."""
         return next((near for table in self.tables for near in table.find_all(number)), None)
 
     def find_all(self, number: int) -> list[int]:
-        """Return all kept hashes within `distance` bits, sorted."""
+        """Return all stored hashes that differ in at most `distance` bits, sorted."""
         return sorted({near for table in self.tables for near in table.find_all(number)})
 
 
@@ -274,7 +274,10 @@ def find_all(
 
 
 def _near_pairs(table: Table, hashes: Hashes) -> Iterator[Hashes]:
-    """Yield pairs of near keys that share the leading blocks, shape (2, pairs)."""
+    """Find pairs of hashes in a table that differ in few enough bits, and yield them in batches.
+
+    Such pairs share the leading blocks of their keys. A batch has the shape (2, pairs).
+    """
     keys = np.sort(table.permute(hashes))
     prefixes = keys & table.search_mask
     starts = np.flatnonzero(prefixes[1:] == prefixes[:-1])

@@ -141,14 +141,14 @@ class VolatilitySearch:
         insort(self._hashes, number)
 
     def find_first(self, number: int, weights: Floats) -> int | None:
-        """Return a kept hash within the distance, or None.
+        """Return a stored hash that differs in few enough bits, or None.
 
         `weights` are the bit weights of `number`.
         """
         return next(self._near(number, weights), None)
 
     def find_all(self, number: int, weights: Floats) -> list[int]:
-        """Return the stored hashes within the distance, most likely flips first."""
+        """Return all stored hashes that differ in few enough bits, most likely flips first."""
         return list(dict.fromkeys(self._near(number, weights)))
 
     def _near(self, number: int, weights: Floats) -> Iterator[int]:

@@ -30,7 +30,7 @@ _HAN_RUN: Final = re.compile("([\u3400-\u4dbf\u4e00-\u9fff]+)")
 
 
 def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = 3.0) -> dict[str, float]:
-    """Return W of each word: a weight above 0 and at most 1, ready for `features.simhash`.
+    """Return the weight W of each word: above 0 and at most 1, ready for `features.simhash`.
 
     `tagged` are the words of a document with their parts of speech, from `tag_chinese`, `tag_words`
     or another tagger. Words are normalized and case-folded, and those without a letter or digit are

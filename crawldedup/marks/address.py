@@ -30,10 +30,14 @@ _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 ACTION_PARAMETERS: Final = (
     r"(?i:replytocom|add-to-cart|add_to_wishlist|remove_item|share|like_comment)"
 )
-"""A pattern of the parameters that a link to a comment form or a cart adds to the address of its
-page, for Python and for DuckDB."""
+"""A pattern for URL parameters that trigger an action, such as replying or filling a cart.
+
+Links with such parameters lead to the page that they are on. Python and DuckDB both use the
+pattern.
+"""
 _ACTION: Final = re.compile(ACTION_PARAMETERS)
-# Printing a page is a yes or no question, so other values name prints.
+# Whether to print a page is a yes or no question. Any other value is the name of a print, such as a
+# poster.
 _PRINT: Final = re.compile(r"printable|printer|print|print_?view|amp|pfstyle", re.IGNORECASE)
 _YES: Final = re.compile(
     r"|0|1|y|n|t|f|yes|no|on|off|true|false|view|print|page|preview|full|amp|wp|html?|pdf|friendly",
@@ -97,14 +101,14 @@ _DATED: Final = re.compile(
 
 
 Pairs = list[tuple[str, str]]
-"""Names and values."""
+"""The names and values of URL parameters."""
 
 
 class View(NamedTuple):
-    """A part of an address that names a view, or seems to.
+    """A part of a URL that seems to ask for another view of a page, such as a session ID.
 
-    A site proves kinds of views. For a session, the kind is its name, and the value is its token. A
-    print view is a separate kind without a value.
+    Whether it really does is proved for each site and kind of view. For a session, the kind is the
+    name of the parameter, and the value is the token. A print view is a kind without a value.
     """
 
     kind: str
@@ -116,7 +120,7 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A URL, divided according to the meaning of its parts.
+    """A URL divided into the parts that name content and the parts that only name a view of it.
 
     Attributes:
         site: The registered domain, or the host if there is none.
@@ -172,7 +176,7 @@ class Address:
 
 
 class _Parts(NamedTuple):
-    """The parts of a URL, without the parts of host and path that name a view."""
+    """A parsed URL, with the views that its host and path name set apart."""
 
     host: str  #: With its port.
     path: str
@@ -181,7 +185,7 @@ class _Parts(NamedTuple):
 
 
 def _parts_of(url: str) -> _Parts | None:
-    """Return the parts of a URL, or None if it has no host or is broken."""
+    """Parse a URL, or return None if it is invalid or has no host."""
     if len(url) > _LONGEST_URL:
         return None
     try:
@@ -214,7 +218,7 @@ def _parts_of(url: str) -> _Parts | None:
 
 
 def _without_views(path: str, views: list[View], *, may_be_user: bool) -> str:
-    """Return a path without the parts that name a view, and note those parts.
+    """Remove the parts of a path that name a view (such as `/print/`), and add them to `views`.
 
     Args:
         path: The path of a URL.
@@ -236,13 +240,13 @@ def _without_views(path: str, views: list[View], *, may_be_user: bool) -> str:
 
 
 def is_view(name: str, value: str) -> bool:
-    """Return whether a parameter names a view or a campaign, by its name and by known values."""
+    """Return whether a URL parameter is known to name a view or a campaign rather than content."""
     return _CAMPAIGN.fullmatch(name) is not None or _view_of(name, value) is not None
 
 
 @lru_cache(maxsize=4096)
 def _view_of(name: str, value: str) -> View | None:
-    """Return the view that a parameter names, by its name and by known values, or None."""
+    """Return the view that a URL parameter names, or None if its name and value aren't known."""
     kind = name.lower()
     if _SERVER_SESSION.fullmatch(name):
         return View(kind, value)

@@ -1,9 +1,9 @@
-"""Keys by which a record is found among siblings with nearly the same text.
+"""Keys that find the original of a copy even among thousands of siblings with nearly the same text.
 
 An index with siblings has many pages whose texts hardly differ, so a search by text finds some of
-them, but perhaps not the one that was copied. Records are therefore filed under exact keys as well:
-by their text; by site, name and lead picture; by their address without its view; and by the text of
-the page that they replaced. A store reads a bounded number of records for each.
+them, but perhaps not the one that was copied. Remembered pages are therefore filed under exact keys
+as well: by their text; by site, name and lead picture; by their address without its view; and by
+the text of the page that they replaced. A store reads a bounded number of pages for each key.
 """
 
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ MOST_PER_KEY: Final = 16
 
 
 class ExactKeys(NamedTuple):
-    """The exact keys of a page, 40 bits each, or None for those that a page doesn't have."""
+    """The exact keys of a page, 40 bits each. Those that a page doesn't have are None."""
 
     #: The text: its digest, and search bits, without which too many texts would share a key.
     text: int
@@ -30,7 +30,7 @@ class ExactKeys(NamedTuple):
 
 
 def text_key(search: int, digest: int) -> int:
-    """Return the exact key that all pages with a text have in common.
+    """Return the exact key for a text: all pages with the same text have the same key.
 
     Args:
         search: The 64 search bits of the page.
@@ -40,12 +40,12 @@ def text_key(search: int, digest: int) -> int:
 
 
 def exact_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
-    """Return the exact keys under which a page is filed.
+    """Return the exact keys under which an index files a page.
 
     Args:
-        search: The search bits of its record, 64 of them.
-        digest: The digest of its record, of 32 bits.
-        marks: The marks of its record.
+        search: The 64 search bits of the page, as its record has them.
+        digest: The digest of its text, 32 bits.
+        marks: Its packed marks.
     """
     by_text = text_key(search, digest)
     page = unpacked(marks)
@@ -63,14 +63,14 @@ def exact_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
 
 
 def sought_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
-    """Return the exact keys under which the originals of a page may be filed.
+    """Return the exact keys to look up in an index to find the original of a page.
 
-    The page also looks for its own text among the former texts of other pages.
+    The text of the page is also looked up among the texts of pages that better copies replaced.
 
     Args:
-        search: The search bits of its record, 64 of them.
-        digest: The digest of its record, of 32 bits.
-        marks: The marks of its record.
+        search: The 64 search bits of the page, as its record has them.
+        digest: The digest of its text, 32 bits.
+        marks: Its packed marks.
     """
     keys = exact_keys(search, digest, marks)
     return keys if keys.address is None else keys._replace(former=keys.text)

@@ -1,10 +1,10 @@
-"""Add marks to records: a record without a mark learns it from its first copy.
+"""Update the marks of a remembered page with what its copies show.
 
-If a page shows no picture but a copy of it does, a third page with another picture must conflict
-with the record from then on.
+A remembered page without a mark learns it from its first copy. If the page shows no picture but a
+copy of it does, a third page with another picture must conflict with it from then on.
 
-A page that replaces another one, as the better copy, keeps the key of the other text. When the
-replaced page comes again, it's recognized at once, no matter how much the two texts differ.
+A better copy that replaces a page keeps the key of the replaced page's text. When the replaced page
+turns up again, it is recognized at once, no matter how much the two texts differ.
 """
 
 from dataclasses import replace
@@ -13,14 +13,14 @@ from crawldedup.marks.packing import packed, unpacked
 
 
 def learned(marks: bytes, copy: bytes) -> bytes:
-    """Return the marks of a record after a copy was found, with the marks that it lacked.
+    """Return the marks of a remembered page, plus those that it lacked and its copy has.
 
     Pages of different sites learn nothing from each other, because each site writes its own
     headlines.
 
     Args:
-        marks: The marks of the record.
-        copy: The marks of its copy.
+        marks: The packed marks of the remembered page.
+        copy: The packed marks of its copy.
     """
     if not marks or not copy or marks == copy:
         return marks
@@ -45,12 +45,14 @@ def learned(marks: bytes, copy: bytes) -> bytes:
 
 
 def succeeding(marks: bytes, replaced: bytes, text: int) -> bytes:
-    """Return the marks of a page that replaces another one as the better copy.
+    """Return the marks to store for a better copy that replaces a remembered page.
+
+    They include the text key of the replaced page, so that it's recognized when it turns up again.
 
     Args:
-        marks: The marks of the page.
-        replaced: The marks of the record that it replaces.
-        text: The text key of that record.
+        marks: The packed marks of the better copy.
+        replaced: The packed marks of the remembered page that it replaces.
+        text: The text key of that remembered page.
     """
     page = unpacked(marks)
     its = unpacked(replaced)
@@ -63,12 +65,14 @@ def succeeding(marks: bytes, replaced: bytes, text: int) -> bytes:
 
 
 def is_former_text(marks: bytes, record: bytes, text: int) -> bool:
-    """Return whether a page has the text of a page on its site that a record has replaced.
+    """Return whether a remembered page once replaced a page with the same text as this one.
+
+    Only pages of the same site count.
 
     Args:
-        marks: The marks of the page.
-        record: The marks of the record.
-        text: The text key of the page.
+        marks: The packed marks of this page.
+        record: The packed marks of the remembered page.
+        text: The text key of this page.
     """
     page = unpacked(marks)
     its = unpacked(record)

@@ -48,14 +48,14 @@ MOST_BYTES: Final = 210
 
 
 def packed(marks: Marks) -> bytes:
-    """Return the bytes of a page's marks."""
+    """Pack the marks of a page into bytes."""
     return packed_content(marks.content) + (
         b"" if marks.address is None else packed_address(marks.address)
     )
 
 
 def packed_content(marks: ContentMarks) -> bytes:
-    """Return the bytes of the marks in a page's content."""
+    """Pack the marks in the content of a page into bytes."""
     flags = (_HAS_LEAD if marks.has_lead else 0) | (_IS_LISTING if marks.is_listing else 0)
     flags |= _COMMENTS_ARE_TEXT if marks.comments_are_text else 0
     body = bytearray()
@@ -98,7 +98,7 @@ def _packed_comments(comments: Comments) -> bytes:
 
 
 def packed_address(marks: AddressMarks) -> bytes:
-    """Return the bytes of the marks in a page's address."""
+    """Pack the marks in the address of a page into bytes."""
     flags = 0
     body = bytearray()
     body += marks.site.to_bytes(3, "big")
@@ -207,7 +207,7 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
 
 
 def _comments(data: bytes, start: int) -> tuple[Comments, int]:
-    """Unpack the marks of comments. Return them, and the position after them."""
+    """Unpack the hashes of comments. Return them, and the position after them."""
     sampled = data[start + 3]
     if sampled > MOST_COMMENTS:
         raise ValueError("the marks of a page have too many comments")

@@ -1,4 +1,4 @@
-"""Check the option for marks to ignore by host, such as a picture that changes with every load."""
+"""Let users name marks to ignore on a host, such as a picture that changes with every load."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _HOST: Final = re.compile(r"\*|[^\W_](?:[\w.-]*\w)?|\[[0-9A-Fa-f:.]+\]")
 
 
 def check_ignored_marks(name: str, value: Any) -> IgnoredMarks | None:
-    """Return the value of an option with marks to ignore.
+    """Check a user's option that lists the marks to ignore on each host, and return its value.
 
     Args:
         name: The option, for error messages.
@@ -69,7 +69,7 @@ def _checked_kinds(name: str, host: str, kinds: Sequence[str]) -> list[str]:
 
 
 def ignored_at(ignored: IgnoredMarks | None, url: str | None) -> tuple[str, ...]:
-    """Return the kinds of marks that are ignored on a page, in alphabetical order.
+    """Return the kinds of marks to ignore on the page at a URL, in alphabetical order.
 
     Args:
         ignored: The kinds by host, if there are any.
@@ -79,7 +79,7 @@ def ignored_at(ignored: IgnoredMarks | None, url: str | None) -> tuple[str, ...]
 
 
 def hosts_at(ignored: IgnoredMarks, url: str | None) -> set[str]:
-    """Return the hosts of the option that match the URL of a page.
+    """Return which of the hosts named in the option apply to the page at a URL.
 
     Args:
         ignored: The kinds by host.
@@ -89,7 +89,7 @@ def hosts_at(ignored: IgnoredMarks, url: str | None) -> set[str]:
 
 
 def host_of(url: str | None) -> str:
-    """Return the host in a URL, in its normal form, or ""."""
+    """Return the normalized host of a URL, or "" if it has none."""
     try:
         return urlsplit(canonical_url(url or "")).hostname or ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Describe in words what tells two pages apart."""
+"""Say in words which mark tells two pages apart, for logs and reports."""
 
 from dataclasses import replace
 from typing import Final
@@ -35,9 +35,9 @@ def kind_in_words(name: str) -> str:
 
 
 def brief(marks: ShownMarks) -> ShownMarks:
-    """Return the part of a page's marks that `reason_of` needs: about 200 bytes, and at most 3 KB.
+    """Shorten a page's marks to what `reason_of` needs: usually 200 bytes, and at most 3 KB.
 
-    Long values are cut off. All of them can be encoded as UTF-8.
+    Long values are cut off. The result can always be encoded as UTF-8.
     """
     best = best_name(marks.names)
     return replace(

@@ -30,7 +30,7 @@ from crawldedup.marks.values import (
 
 
 class Conflict(IntEnum):
-    """What shows that two pages are siblings; NONE if nothing does."""
+    """The kind of mark that shows that two pages are siblings; NONE if nothing does."""
 
     NONE = 0
     NUMBERS = 1  #: Other numbers in the text, with the option `distinguish="numbers"`.
@@ -75,7 +75,7 @@ def conflict(first: Marks, second: Marks) -> Conflict:
 
 
 def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
-    """Return which texts or links tell two pages of one site apart that have the same marks."""
+    """Return whether texts or links tell two pages of one site apart whose marks are the same."""
     content = first.content
     other = second.content
     address = first.address
@@ -103,7 +103,7 @@ def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
 
 
 def are_certain_views(first: Marks, second: Marks, proved: Collection[int] = ()) -> bool:
-    """Return whether two pages are views of one page even if only half of their texts is alike.
+    """Return whether two pages are views of one page, even if only half of their text is alike.
 
     They have the same address except for views that the site has proved, and the same name, and
     nothing tells them apart. Instead of the name, everything else on the pages can be the same,
@@ -156,12 +156,15 @@ def _conflict_of_views(first: ContentMarks, second: ContentMarks, *, is_visit: b
 
 
 def shown_conflict(first: ContentMarks, second: ContentMarks) -> Conflict:
-    """Return which marks in the content of two pages conflict, regardless of their addresses."""
+    """Return the first kind of marks that conflicts in the content of two pages.
+
+    Their addresses don't matter.
+    """
     return next(shown_conflicts(first, second), Conflict.NONE)
 
 
 def shown_conflicts(first: ContentMarks, second: ContentMarks) -> Iterator[Conflict]:
-    """Yield each kind of marks in the content of two pages that conflicts."""
+    """Yield every kind of marks that conflicts in the content of two pages."""
     if first.is_listing and second.is_listing:
         if are_other_listings(first, second):
             yield Conflict.LISTING
@@ -194,7 +197,10 @@ def have_other_players(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def is_of_one_form(first: AddressMarks, second: AddressMarks) -> bool:
-    """Return whether two addresses only differ in a parameter's value or the end of the path."""
+    """Return whether two addresses have the same form.
+
+    They only differ in the value of a parameter, or in the end of the path.
+    """
     if first.path == second.path:
         return first.parameters != second.parameters
     return first.folder == second.folder and first.names == second.names
@@ -276,7 +282,7 @@ def quotes_the_other(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def _members_of(sketch: int) -> float:
-    """Estimate how many members a set has from its odd sketch: see `sketch_of`."""
+    """Estimate how many members a set has, from its odd sketch: see `sketch_of`."""
     odd = min(sketch.bit_count(), SKETCH_BITS // 2 - 1)
     return -SKETCH_BITS / 2 * math.log(1 - 2 * odd / SKETCH_BITS)
 
@@ -286,7 +292,7 @@ def _differ(first: int | None, second: int | None) -> bool:
 
 
 class _Names:
-    """The names of a page, by the part that each name plays, or 0 if there is none."""
+    """The names of a page, sorted by the part that each one plays. Missing ones are 0."""
 
     def __init__(self, names: tuple[Name, ...]) -> None:
         self.headline = self.first_heading = self.social = self.first_part = 0
@@ -425,5 +431,5 @@ def _has_own_headline(page: _Names, other: _Names) -> bool:
 
 
 def _are_other(name: int, names: _Names, other: int, others: _Names) -> bool:
-    """Return whether two names differ in more than a label in front of one of them."""
+    """Return whether two names are different. A label in front of one of them doesn't count."""
     return name != other and name not in others.aliases and other not in names.aliases

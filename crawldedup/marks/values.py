@@ -1,4 +1,4 @@
-"""The marks of a page as it shows them, and as short keyed hashes.
+"""Marks, which show what content a page has: as a page shows them, and as short keyed hashes.
 
 Most hashes have 24 bits. A page is compared with at most a few hundred others, each with a handful
 of marks, so in less than one in a thousand checks, two of them agree by chance. Hashes that are
@@ -30,7 +30,7 @@ AVAILABILITY_HASH: Final = 0  # instead of a hash of that name; no other name ha
 SKETCH_BITS: Final = 64
 MOST_LINKS: Final = 255
 _LONG_LISTING: Final = 10
-"""The number of links from which one of them may be different in a copy of a listing."""
+"""If a listing has at least this many links, one of them may be different in a copy."""
 
 
 # The part that a name plays on its page.
@@ -63,7 +63,7 @@ _BEST_ROLES: Final = (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART)
 
 
 class ShownName(NamedTuple):
-    """A name on a page, in lower case, and the parts that it plays there."""
+    """A name of a page, in lower case, and where the page shows it, such as in a heading."""
 
     words: str
     roles: int
@@ -71,7 +71,7 @@ class ShownName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShownMarks:
-    """The marks of a page as it shows them.
+    """The marks of a page in readable form: what it shows that tells it apart from others.
 
     Attributes:
         names: The names of the page, in title and headings.
@@ -108,7 +108,7 @@ class ShownMarks:
 
     @property
     def name(self) -> str:
-        """The name of the page, if a single one can be chosen."""
+        """The name of the page, the best one if there are several, or ""."""
         best = best_name(self.names)
         return best.words if best is not None else ""
 
@@ -162,7 +162,7 @@ class ShownMarks:
         return tuple(shown)
 
     def hashed(self, key: Key) -> "ContentMarks":
-        """Return the marks as keyed hashes."""
+        """Hash the marks with the key of an index, which only stores the hashes."""
         return ContentMarks(
             names=tuple(
                 Name(short_hash(name.words, key, NAME_BITS), name.roles) for name in self.names
@@ -186,7 +186,7 @@ class ShownMarks:
 
 
 def _datum_name_hash(name: str, key: Key) -> int:
-    """Return a hash of 16 bits for the name of a declared value."""
+    """Return a 16-bit hash of the name of a declared value."""
     if name == AVAILABILITY:
         return AVAILABILITY_HASH
     return short_hash(name, key) & 0xFFFF or 1
@@ -204,14 +204,14 @@ def _comments_hashed(
 
 
 class Name(NamedTuple):
-    """The hash of a name, and the parts that it plays on its page."""
+    """The hash of a page's name, and where the page shows it, such as in a heading."""
 
     hash: int
     roles: int
 
 
 class Datum(NamedTuple):
-    """The hashes of a declared value and of its name. That of the name has 16 bits."""
+    """A declared value: the hash of its name (16 bits) and the hash of the value."""
 
     name: int
     value: int
@@ -232,7 +232,7 @@ AnyName = TypeVar("AnyName", ShownName, Name)
 
 
 def best_name(names: tuple[AnyName, ...]) -> AnyName | None:
-    """Return the most important name of a page, or None if it has none."""
+    """Return the name that most likely is that of the page, or None if the page has none."""
     for role in _BEST_ROLES:
         for name in names:
             if name.roles & role:
@@ -312,7 +312,10 @@ class Marks:
 
 
 def short_hash(value: str, key: Key, bits: int = SHORT_BITS) -> int:
-    """Return a hash with the given number of bits, at most 64. It is never 0."""
+    """Hash a text with the key of an index. The hash has the given number of bits, at most 64.
+
+    It is never 0.
+    """
     number = key.number(value.encode("utf-8", "replace"), "mark")
     return number & ((1 << bits) - 1) or 1
 
@@ -331,7 +334,7 @@ def sketch_of(values: Iterable[int]) -> int:
 
 
 def _links_hashed(links: Sequence[str], key: Key, *, is_listing: bool) -> int:
-    """Return the sketch of a page's links, or a hash of them for a short listing.
+    """Return the sketch of a page's links or, for a short listing, a hash of all of them.
 
     Two short listings either lead to the same pages or are different, so nobody needs to know in
     how many links they differ. One link more or less is a single bit of a sketch, which often
@@ -348,7 +351,7 @@ def _links_hashed(links: Sequence[str], key: Key, *, is_listing: bool) -> int:
 def address_marks(
     address: Address, url: str, head: HeadLinks, key: Key, *, is_proved: bool = False
 ) -> AddressMarks:
-    """Return the marks in the address of a page.
+    """Hash the parts of a page's address, and its canonical URL, which are marks as well.
 
     Args:
         address: The parts of the address.
@@ -380,15 +383,15 @@ def address_marks(
 
 
 def views_hash(views: tuple[View, ...], key: Key) -> int:
-    """Return the short hash of the views in an address, or 0 if there are none."""
+    """Return a hash of the views that an address names, or 0 if there are none."""
     return _hash_of(tuple([str(view) for view in views]), key)
 
 
 def _hash_of(values: tuple[str, ...], key: Key, bits: int = SHORT_BITS) -> int:
-    """Return the hash of some texts, or 0 if there are none."""
+    """Return a single hash of several texts, or 0 if there are none."""
     return short_hash("&".join(values), key, bits) if values else 0
 
 
 def whole_address(path: int, parameters: int) -> int:
-    """Return the short hash of an address without its view, from the hashes of its parts."""
+    """Combine the hashes of path and parameters into one of the whole address without its view."""
     return (path ^ parameters) & _SHORT_MASK

@@ -1,4 +1,4 @@
-"""Use the marks of a page to find out what has changed since an earlier visit."""
+"""Compare the marks of a page with those of an earlier visit to find out what has changed."""
 
 from typing import Final
 
@@ -16,11 +16,11 @@ from crawldedup.marks.values import (
 )
 
 _MOST_VALUES: Final = 4
-"""The most values of a page that are named."""
+"""The maximum number of changed values to list for a page."""
 
 
 def shows_new_comments(marks: bytes, before: bytes) -> bool:
-    """Return whether a page has comments below its text that it lacked at an earlier visit.
+    """Return whether a page has visitors' comments that weren't there at an earlier visit.
 
     Args:
         marks: The packed marks of the page.
@@ -34,7 +34,7 @@ def shows_new_comments(marks: bytes, before: bytes) -> bool:
 
 
 def changes_between(marks: bytes, before: bytes) -> tuple[str, ...]:
-    """Return which marks of a page have changed since an earlier visit, such as "data".
+    """Return the kinds of marks that have changed since an earlier visit, such as "data".
 
     A change of the availability is called "availability", not "data".
 
@@ -52,15 +52,15 @@ def changes_between(marks: bytes, before: bytes) -> tuple[str, ...]:
             changes += _changed_data(own.content, other.content)
         else:
             changes.append(conflict.name.lower())
-    # Comments that were part of the text are known, although the text has become long enough since
-    # to stand without them.
+    # Comments that used to be part of the text aren't new just because the text has become long
+    # enough to do without them.
     if not other.content.comments_are_text and have_new_comments(own.content, other.content):
         changes.append("comments")
     return tuple(changes)
 
 
 def _changed_data(marks: ContentMarks, before: ContentMarks) -> list[str]:
-    """Return which data have changed: "data", "availability", or both."""
+    """Return which declared values have changed: "data", "availability", or both."""
     names = [datum.name for datum in _new_data(marks, before)]
     called = []
     if any(name != AVAILABILITY_HASH for name in names):
@@ -71,13 +71,13 @@ def _changed_data(marks: ContentMarks, before: ContentMarks) -> list[str]:
 
 
 def _new_data(marks: ContentMarks, before: ContentMarks) -> list[Datum]:
-    """Return the data whose values have changed."""
+    """Return the declared values that are new or different since the earlier visit."""
     earlier = dict(before.data)
     return [datum for datum in marks.data if earlier.get(datum.name, datum.value) != datum.value]
 
 
 def new_values(marks: bytes, before: bytes, shown: ShownMarks, key: Key) -> tuple[str, ...]:
-    """Return what the marks that have changed since an earlier visit show now, in words.
+    """Return the new values of marks that have changed since an earlier visit, in words.
 
     An index only has hashes, so the earlier values aren't known, except for the length of a list.
     Long values are cut off.
@@ -112,7 +112,7 @@ def new_values(marks: bytes, before: bytes, shown: ShownMarks, key: Key) -> tupl
 
 
 def _new_length(marks: ContentMarks, before: ContentMarks) -> list[str]:
-    """Return how many links a changed list has, unless they are too many to be counted."""
+    """Return the number of links in a changed list, in words, unless they are too many to count."""
     if marks.links == before.links or MOST_LINKS in (marks.links, before.links):
         return []
     return [f"{marks.links} links now, {before.links} before"]
@@ -121,7 +121,7 @@ def _new_length(marks: ContentMarks, before: ContentMarks) -> list[str]:
 def _new_data_in_words(
     marks: ContentMarks, before: ContentMarks, shown: ShownMarks, key: Key
 ) -> list[str]:
-    """Return the new values of changed data, as in "price now 64.90"."""
+    """Return the new values of changed declared values, as in "price now 64.90"."""
     changed = {datum.name for datum in _new_data(marks, before)}
     hashed = shown.hashed(key).data
     return [

@@ -1,4 +1,4 @@
-"""Get the comparable content of a page, with one module for each step.
+"""Read pages: from bytes of HTML to the content that is compared, with one module for each step.
 
 `html` decodes the bytes, rejects anything that isn't text or exceeds its limits, and parses the
 page once. If there are CSS selectors for the site, `area` cuts the page to what they select.

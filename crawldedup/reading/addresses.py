@@ -1,4 +1,4 @@
-"""Find the addresses in an element: of its picture, its player, or its background.
+"""Find the URLs that an element names: of its picture, its player, or its background.
 
 Libraries that load pictures late keep the address in a separate attribute, with a blank picture in
 `src`. The names of these attributes differ, but they have words in common.
@@ -13,12 +13,11 @@ from typing import Final
 Attributes = Mapping[str, str | None]
 
 NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
-"""Beginnings of values that replace an address, or are the file itself."""
+"""The beginnings of attribute values that aren't addresses, because they contain the file itself.
+"""
 
 _LONGEST: Final = 2048
-"""The maximum number of letters in an address. For a longer one, its beginning and a hash
-are used.
-"""
+"""The maximum number of letters in an address. A longer one is cut off, and a hash is added."""
 
 _BEGINNING: Final = 100
 _LONGEST_NAME: Final = 50
@@ -56,7 +55,7 @@ _IN_STYLE: Final = re.compile(
 
 
 def addresses_of(attributes: Attributes) -> Iterator[str]:
-    """Yield all addresses in an element, those of its own file first.
+    """Yield all addresses in the attributes of an element, starting with that of its own file.
 
     Addresses that a library loads late come before `src`, which may be a blank picture.
     """
@@ -76,7 +75,7 @@ def addresses_of(attributes: Attributes) -> Iterator[str]:
 
 
 def first_address(attributes: Attributes) -> str:
-    """Return the address of an element's file, or "" if there is none."""
+    """Return the address of the file that an element shows, or "" if there is none."""
     for address in addresses_of(attributes):
         if not address.startswith(NO_ADDRESS):
             return address
@@ -84,7 +83,7 @@ def first_address(attributes: Attributes) -> str:
 
 
 def named_files(attributes: Attributes) -> Iterator[str]:
-    """Yield the media files in attributes that `addresses_of` doesn't know."""
+    """Yield the media files that unusual attributes name, which `addresses_of` doesn't know."""
     for name, value in attributes.items():
         if (
             value
@@ -110,19 +109,22 @@ def addresses_in_style(style: str) -> Iterator[str]:
 
 
 def is_media_file(address: str) -> bool:
-    """Return whether an address is that of a media or document file, or a picture as a data URL."""
+    """Return whether an address leads to a picture, a player or a document.
+
+    A data URL also counts.
+    """
     return address.startswith("data:image") or _MEDIA_FILE.search(address) is not None
 
 
 def shortened(address: str) -> str:
-    """Return an address of bounded length that stays different from others."""
+    """Cut off a long address, and add a hash, so it stays different from others."""
     if len(address) <= _LONGEST:
         return address
     return f"{address[:_BEGINNING]}…{digest_of(address)}"
 
 
 def digest_of(text: str) -> str:
-    """Return a digest for a text that's too long to be compared itself."""
+    """Return a digest that stands for a text too long to be compared itself."""
     return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Leave out the numbers that say how old a page is, or when it was printed.
+"""Leave out the numbers in a text that say how old a page is, or when it was printed.
 
 "Updated 28 minutes ago - 104 comments" and "Printed at 10:23" differ with every load, and say
 nothing about the content. Other lines whose numbers change are learned from two loads of a page
@@ -62,7 +62,7 @@ _MOMENT: Final = re.compile(r"\d{1,2}:\d\d(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\1\d
 
 
 def without_ages(text: str) -> str:
-    """Return a text without the numbers that say its age, or when it was printed."""
+    """Remove the numbers from a text that say its age, or when it was printed."""
     return "\n".join([line_without_age(line) for line in text.split("\n")])
 
 

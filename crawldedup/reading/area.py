@@ -1,4 +1,4 @@
-"""Choose the compared part of a page with CSS selectors.
+"""Let users choose with CSS selectors which part of a page is compared.
 
 If you know a site, its selectors are better than any rule of thumb.
 """
@@ -28,8 +28,9 @@ _FEW_TAGS: Final = 5_000
 
 
 class Area(NamedTuple):
-    """The compared part of the pages of a host and its subdomains: what matches `compare`, but not
-    `leave_out`.
+    """Which part of a host's pages is compared: what matches `compare`, but not `leave_out`.
+
+    This also applies to subdomains of the host.
     """
 
     host: str
@@ -38,7 +39,7 @@ class Area(NamedTuple):
 
 
 def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
-    """Check for areas, or for their JSON.
+    """Check an option with areas, or their JSON.
 
     Return them by host, None for none. Raises ConfigurationError.
 
@@ -82,7 +83,7 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
 
 
 def _host(name: str, given: str) -> str:
-    """Return a host in the form of URLs.
+    """Normalize a host, so that it looks as in URLs.
 
     Raises ConfigurationError for anything else, such as a URL.
     """
@@ -100,7 +101,7 @@ def _host(name: str, given: str) -> str:
 
 
 def _selects(selector: str, *, whole: bool = True) -> bool:
-    """Return whether a text is a valid selector, or "".
+    """Return whether a text is a valid selector. "" also counts.
 
     Unless `whole`, it must not match the whole page.
     """
@@ -112,8 +113,9 @@ def _selects(selector: str, *, whole: bool = True) -> bool:
 
 
 def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
-    """Return the area for a page by its URL: the one for the longest host that matches, or the one
-    for every site.
+    """Return the area for the page at a URL.
+
+    It is the one for the longest host that matches, or the one for every site.
     """
     if not areas:
         return None
@@ -129,7 +131,7 @@ def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
 
 
 def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
-    """Return a page cut to its area, and whether `compare` matched anything on it.
+    """Reduce a page to its area, and return whether `compare` matched anything on it.
 
     If nothing would be left of a page, it's returned as it is.
     """
@@ -163,7 +165,7 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
 
 
 def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
-    """Return the elements that a selector matches, without matches inside of others."""
+    """Return the elements that a selector matches, except for those inside of another match."""
     matched = tree.css(selector) if selector else []
     known = {node.mem_id for node in matched}
     return [

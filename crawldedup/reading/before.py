@@ -1,4 +1,4 @@
-"""Look at the lines right before a part of a page, to find the heading of a list.
+"""Look at the lines right above a part of a page, in order to find the heading of a list.
 
 A list of related articles or similar products has a heading that says so. A list that belongs to
 the page itself often follows its prose without a heading.
@@ -15,7 +15,7 @@ from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.headline import is_title
 from crawldedup.reading.page_lines import LINK
 
-_MOST_BEFORE: Final = 4  # lines before a list that are searched for its heading
+_MOST_BEFORE: Final = 4  # the most lines above a list that are searched for its heading
 _READ: Final = 300  # characters of a class attribute
 _LONGEST_HEADING: Final = 80
 
@@ -39,7 +39,7 @@ _OF_OTHERS: Final = re.compile(
 
 
 class Before:
-    """The lines before each part of a page.
+    """Knows which lines come right before each part of a page.
 
     Args:
         blocks: The blocks of the page.
@@ -54,14 +54,14 @@ class Before:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """For each kept line, the last block that starts at or before it.
+        """For each kept line, the last block that starts there or earlier.
 
         Lines are in the order of their blocks, except for text after an inner block.
         """
         return list(accumulate([self._blocks.lines[line][2] for line in self._kept], max))
 
     def _lines_before(self, block: int) -> Iterator[tuple[str, int]]:
-        """Yield the lines right before a block and the block of each, closest first.
+        """Yield the lines right above a block, closest first, each with its block.
 
         Links are left out. The search ends at a line of prose.
         """
@@ -74,9 +74,9 @@ class Before:
                 yield text, holder
 
     def is_of_others(self, block: int) -> bool:
-        """Return whether a heading such as "You may also like" is right above a block.
+        """Return whether a heading right above a block announces other pages.
 
-        Such a heading announces other pages, which are only related to this one.
+        An example is "You may also like". Such pages are only related to this one.
         """
         return any(names_others(text) for text, _ in self._lines_before(block))
 
@@ -91,7 +91,7 @@ class Before:
 
 
 def is_heading(blocks: Blocks, block: int) -> bool:
-    """Return whether a block is a heading, or its class or its parent's class says so."""
+    """Return whether a block is a heading, by its tag or by its class or its parent's class."""
     return is_title(blocks, block) or any(
         _CALLED_HEADING.search((blocks.nodes[holder].attributes.get("class") or "")[:_READ])
         for holder in (block, max(blocks.parents[block], 0))
@@ -99,5 +99,5 @@ def is_heading(blocks: Blocks, block: int) -> bool:
 
 
 def names_others(text: str) -> bool:
-    """Return whether a heading announces other pages, such as "You may also like"."""
+    """Return whether a heading, such as "You may also like", announces other pages."""
     return len(text) <= _LONGEST_HEADING and _OF_OTHERS.fullmatch(text) is not None

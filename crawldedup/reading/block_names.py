@@ -1,4 +1,4 @@
-"""Find out from its attributes what an element is: an article, noise, comments, a sidebar.
+"""Guess from its attributes what an element is: an article, noise, comments, a sidebar.
 
 Class, role, item property and id are only evidence: see `blocks.blocks_without_noise`.
 """
@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborNode
 
 
 class Label:
-    """What the attributes of an element say.
+    """What the attributes of an element say that it is.
 
     These are plain numbers, because looking up members of an enumeration takes three times as long.
     """
@@ -24,15 +24,16 @@ class Label:
 
 
 def _word(words: str) -> re.Pattern[str]:
-    """Return a pattern for a word in a class name, but not in names about the layout, such as
-    "has-sidebar".
+    """Make a pattern that finds a word in a class name, but not in names about the layout.
+
+    "has-sidebar" is such a name.
     """
     about_layout = r"(?<!\bhas[_-])(?<!\bwith[_-])(?<!\bno[_-])(?<!\bwithout[_-])"
     return re.compile(rf"(?<![^\s_-]){about_layout}(?:{words})(?:$|[\s_-])")
 
 
 def _part_of_id(words: str) -> re.Pattern[str]:
-    """Return a pattern for a word between the separators of an id."""
+    """Make a pattern that finds a word between the separators of an id."""
     return re.compile(rf"(?:^|[_-])(?:{words})(?:$|[_-])")
 
 
@@ -107,8 +108,9 @@ _SEPARATORS: Final = " \t\r\n_-"
 
 
 def label_of(node: LexborNode) -> int:
-    """Return what class, role, item property and id say about an element, and whether it's hidden
-    without a script.
+    """Return what the attributes of an element say that it is, and whether it is hidden.
+
+    An element that only a script shows is hidden.
     """
     attributes = node.attributes
     if not attributes:
@@ -129,13 +131,14 @@ def label_of(node: LexborNode) -> int:
 
 
 def _searched(value: str | None) -> str:
-    """Return the part of an attribute that is searched, in lower case."""
+    """Return the part of an attribute that is searched for words, in lower case."""
     return (value or "")[:_READ].lower()
 
 
 def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
-    """Return whether an element is hidden, and neither a click on a tab or a heading nor a React
-    script shows it.
+    """Return whether an element is hidden, and nothing is known to show it later.
+
+    A click on a tab or a heading may show it, or a script of React.
     """
     get = attributes.get
     is_hidden = "hidden" in attributes and not _STREAMED_ID.match(get("id") or "")
@@ -149,7 +152,7 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def _with_id(label: int, identity: str) -> int:
-    """Return what an element is, by its id and its other attributes."""
+    """Refine what other attributes say about an element by its id."""
     if len(_SEPARATOR_IN_ID.findall(identity)) >= _MOST_WORDS_OF_NAME:
         return label
     is_noise = _NOISE_ID.search(identity) is not None
@@ -171,7 +174,10 @@ def is_number_of_reply(identity: str) -> bool:
 
 
 def noise_word(node: LexborNode) -> str:
-    """Return the word in class, role, item property or id of an element that marks it as noise."""
+    """Return the word in an element's attributes that marks it as noise.
+
+    These are class, role, item property and id.
+    """
     attributes = node.attributes
     values = (attributes.get(name) or "" for name in ("class", "role", "itemprop"))
     names = " ".join(values)[:_READ]
@@ -198,7 +204,7 @@ def _of_names(names: str) -> int:
 
 
 def class_of_noise(node: LexborNode) -> str:
-    """Return the word in the class of an element that marks it as noise, or else the whole class.
+    """Return the word in the class that marks an element as noise, or else the whole class.
 
     Comments differ in the rest of their classes, such as their depth or their author.
     """
@@ -213,8 +219,7 @@ def _noise_in(names: str) -> str:
 
 
 def is_called_article(node: LexborNode) -> bool:
-    """Return whether a word in the class of an element says that it's an article, no matter what
-    the others say.
+    """Return whether a class says that an element is an article, no matter what the others say.
 
     "node node-article node-promoted" is an article on the front page of its site.
     """
@@ -222,29 +227,30 @@ def is_called_article(node: LexborNode) -> bool:
 
 
 def classes_of(node: LexborNode) -> frozenset[str]:
-    """Return the classes of an element, in lower case."""
+    """Return the set of an element's classes, in lower case."""
     return frozenset(_searched(node.attributes.get("class")).split())
 
 
 def say_what_it_is(classes: Collection[str]) -> bool:
-    """Return whether any of the classes says what an element is, instead of where it is."""
+    """Return whether any class says what an element is, rather than where it is or how it looks."""
     return any(not _LAYOUT.fullmatch(name) for name in classes)
 
 
 def is_called_foot(node: LexborNode) -> bool:
-    """Return whether class or id of an element say that it's a footer or a dialog, which may
-    contain terms and policies.
+    """Return whether class or id say that an element is a footer or a dialog.
+
+    Both may contain terms and policies.
     """
     return _calls(_FOOT, node)
 
 
 def is_called_consent(node: LexborNode) -> bool:
-    """Return whether class or id of an element say that it asks for consent to cookies."""
+    """Return whether class or id say that an element asks for consent to cookies."""
     return _calls(_CONSENT, node)
 
 
 def is_called_terms(node: LexborNode) -> bool:
-    """Return whether class or id of an element in a footer say that it contains terms."""
+    """Return whether class or id say that an element in a footer contains terms."""
     return _calls(_TERMS, node)
 
 

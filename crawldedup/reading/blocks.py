@@ -1,4 +1,4 @@
-"""Parse a page once, and walk its tree once to find its block elements and their lines of text.
+"""Parse a page, and find its block elements and their lines of text in a single walk.
 
 Lexbor parses like browsers do. Accessing its elements from Python is slow, so code that reads a
 page uses the numbers of blocks and the lines, and only accesses the few elements that matter.
@@ -26,7 +26,7 @@ from crawldedup.reading.sizes import least_with_titles, size_beside_links, size_
 
 
 def tags(names: str) -> frozenset[str]:
-    """Split a text into a set of tags."""
+    """Split a text into a set of tag names."""
     return frozenset(names.split())
 
 
@@ -55,7 +55,7 @@ def parse(html: str) -> LexborHTMLParser:
 
 
 def own_text(node: LexborNode) -> str:
-    """Return the text of an element, without that of the elements inside.
+    """Return the text directly in an element, without that of the elements inside.
 
     In SVG and MathML, scripts, styles and links can be nested, so their complete texts might take a
     thousand times the memory of the page.
@@ -65,7 +65,7 @@ def own_text(node: LexborNode) -> str:
 
 @cache
 def kind_of(name: str) -> int:
-    """Return Lexbor's number for an HTML tag.
+    """Return Lexbor's number for the name of an HTML tag.
 
     Custom tags of a site have a different number on each page.
     """
@@ -73,7 +73,7 @@ def kind_of(name: str) -> int:
 
 
 def kinds_of(names: Iterable[str]) -> frozenset[int]:
-    """Return Lexbor's numbers for tags of HTML."""
+    """Return Lexbor's numbers for the names of HTML tags."""
     return frozenset(map(kind_of, names))
 
 
@@ -94,7 +94,7 @@ _CONTROLS: Final = tags("datalist option select textarea")
 
 
 def _roles(hidden: Iterable[str]) -> list[int]:
-    """Return the role of each kind of tag in the walk. Unknown tags count as inline elements."""
+    """Return how the walk treats each kind of tag. Unknown ones count as inline elements."""
     roles = dict.fromkeys(kinds_of(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
     roles |= {
         kind_of("br"): _BREAK,
@@ -132,12 +132,12 @@ _MOST_LEFT_OUT: Final = 2_000  # elements that may turn out to be content
 _LEVELS_OF_NAMES: Final = 3
 
 TextLine = tuple[str, int, int]
-"""A text between two edges of blocks, the letters of its links, and its block."""
+"""A line of text: the text between two edges of blocks, the letters of its links, and its block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The block elements of a body, numbered in document order.
+    """The block elements of a page, numbered in document order, and their lines of text.
 
     `parents` has the block around each one, -1 for the body. The blocks inside of a block have the
     numbers from its own to before its end. `names` are the labels from their attributes. `media`
@@ -164,20 +164,20 @@ class Blocks:
             inner = self.ends[inner]
 
     def way_to(self, block: int) -> Iterator[int]:
-        """Yield a block and its ancestors, inner ones first; nothing for -1."""
+        """Yield a block and the blocks around it, from the inside out; nothing for -1."""
         while block >= 0:
             yield block
             block = self.parents[block]
 
 
 def totals(own: list[int], ends: list[int]) -> list[int]:
-    """Return the sum of the values of each block and all blocks inside of it."""
+    """Add up the values of each block and all blocks inside of it."""
     before = [0, *accumulate(own)]
     return [before[end] - start for start, end in zip(before, ends, strict=False)]
 
 
 def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main") -> set[int]:
-    """Return the `mem_id` of each element around an <h1>, an <article> or <main>.
+    """Find the elements around an <h1>, an <article> or <main>, and return their `mem_id`.
 
     A navigation that contains the article was never closed, so it isn't treated as one. An <h1>
     above the terms in a footer doesn't count if the page has an <h1> elsewhere.
@@ -187,9 +187,9 @@ def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main
 
 
 def _around(nodes: Sequence[LexborNode], feet: Set[int]) -> set[int]:
-    """Return the `mem_id` of the elements around some others.
+    """Return the `mem_id` of all elements around some others.
 
-    Elements around an <h1> don't count if the <h1> is inside of an element of the kinds `feet`.
+    An <h1> inside of an element of the kinds `feet` doesn't count.
     """
     around: set[int] = set()
     in_feet: set[int] = set()
@@ -209,19 +209,19 @@ def _around(nodes: Sequence[LexborNode], feet: Set[int]) -> set[int]:
 
 
 def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
-    """Walk a tree. Controls, such as buttons and choices, are left out unless requested."""
+    """Find the blocks of a page. Controls, such as buttons, are only included if wanted."""
     return _walk(tree.body, _anchors(tree), _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS)
 
 
 def blocks_in(tree: LexborHTMLParser, nodes: Sequence[LexborNode]) -> Iterator[Blocks]:
-    """Walk some elements of a tree, leaving out only controls."""
+    """Find the blocks inside of some elements, leaving out only controls."""
     anchors = _anchors(tree) if nodes else frozenset()
     for node in nodes:
         yield _walk(node, anchors, _WITHOUT_CONTROLS)
 
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
-    """Walk a tree without navigation, footers, and elements that are hidden or named as noise.
+    """Find the blocks of a page without navigation, footers, and what is hidden or named as noise.
 
     Names and tags are only evidence: an element with most of the page's text is content.
     """
@@ -238,10 +238,10 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
 
 
 class LeftOut(NamedTuple):
-    """An element that was left out because of its name or tag, or will be if it stays short."""
+    """An element that was left out because of its name or tag, or will be unless it is long."""
 
     node: LexborNode
-    letters: int  # as `size_of` counts them
+    letters: int  # its letters, as `size_of` counts them
     name: int
     """The label from its attributes, unless it was left out because of its tag."""
 
@@ -252,10 +252,10 @@ class LeftOut(NamedTuple):
 def _content_among(
     left_out: Sequence[LeftOut], lines: Sequence[TextLine], anchors: Set[int]
 ) -> frozenset[int]:
-    """Return the `mem_id` of elements with several times as much text as the rest of the page.
+    """Find left-out elements that are content after all, and return their `mem_id`.
 
-    Elements with the same tag and name count together, such as the replies to a question, including
-    short ones.
+    They have several times as much text as the rest of the page. Elements with the same tag and
+    name count together, such as the replies to a question, including short ones.
 
     Args:
         left_out: The elements that were left out.
@@ -300,7 +300,7 @@ def _content_among(
 
 
 def _are_short(left_out: Sequence[LeftOut], rest: int) -> bool:
-    """Return whether the elements are too short to be content, individually and in total."""
+    """Return whether left-out elements are too short to be content, alone and together."""
     sizes = [each.letters for each in left_out]
     is_short_alone = max(sizes, default=0) <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_CONTENT)
     return is_short_alone and sum(sizes) <= max(rest * _BELIEVED, _LEAST_CONTENT)
@@ -312,7 +312,7 @@ def _asks_for_consent(node: LexborNode) -> bool:
 
 
 def _letters_shown(node: LexborNode, anchors: Set[int], *, is_foot: bool) -> int:
-    """Return the number of letters that an element shows, without those of links.
+    """Count the letters that an element shows, except for those of links.
 
     In a footer (`is_foot`), dialogs and terms don't count, because nobody reads them.
     """
@@ -323,7 +323,7 @@ def _letters_shown(node: LexborNode, anchors: Set[int], *, is_foot: bool) -> int
 
 
 def _blocks_of_terms(blocks: Blocks) -> frozenset[int]:
-    """Return the blocks named as terms, with all blocks inside of them."""
+    """Return the blocks that are named as terms and policies, with all blocks inside of them."""
     terms: set[int] = set()
     end = 0
     for block in range(1, min(len(blocks.nodes), _NAMED)):
@@ -341,7 +341,7 @@ def _walk(  # noqa: C901, PLR0915
     holders: Set[int] | None = None,
     content: frozenset[int] = frozenset(),
 ) -> Blocks:
-    """Return the blocks of a body or another element.
+    """Walk the tree below an element once, and return its blocks.
 
     With `holders`, names of blocks are read, and noise is left out unless it is `content`.
     """
@@ -441,12 +441,12 @@ def _walk(  # noqa: C901, PLR0915
 
 
 def _is_held(node: LexborNode, holders: Set[int], content: frozenset[int]) -> bool:
-    """Return whether an element is content, or contains it, whatever its name is."""
+    """Return whether an element is content or has content inside, so its name doesn't matter."""
     return node.mem_id in holders or node.mem_id in content
 
 
 def _may_be_left_out(letters: int) -> int:
-    """Return how many left-out elements are noted before those with so many letters are ignored."""
+    """Return how many left-out elements to note before those with so many letters are ignored."""
     return _MOST_LEFT_OUT if letters > _SHORT_NOISE else _MOST_LEFT_OUT // 2
 
 
@@ -464,17 +464,17 @@ def _end_line(lines: list[TextLine], pieces: list[str], linked: int, block: int)
     pieces.clear()
 
 
-_LEVELS: Final = 200  # of elements around one; real pages have up to 60
-_PARTS: Final = 100  # of an element: there may be a picture before its text
+_LEVELS: Final = 200  # the most elements around one that are looked at; real pages have up to 60
+_PARTS: Final = 100  # the most nodes of an element that are looked at, as a picture may come first
 
 
 def within(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the first parts of a node, including texts and comments, in document order."""
+    """Yield the first nodes inside of a node, including texts and comments, in document order."""
     return islice(node.traverse(include_text=True), 1, _PARTS)
 
 
 def text_within(node: LexborNode, most: int) -> str:
-    """Return the beginning of the text in the first parts of a node, on one line."""
+    """Return the beginning of the text inside of a node, on one line."""
     parts = islice(node.traverse(include_text=True), _PARTS)
     return " ".join(
         "".join([part.text_content or "" for part in parts if part.tag_id == TEXT])[:most].split()
@@ -482,7 +482,7 @@ def text_within(node: LexborNode, most: int) -> str:
 
 
 def elements_around(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the ancestors of a node, inner ones first, up to `_LEVELS` of them."""
+    """Yield the elements around a node, from the inside out, up to `_LEVELS` of them."""
     outer = node.parent
     for _ in range(_LEVELS):
         if outer is None or not outer.is_element_node:
@@ -492,7 +492,7 @@ def elements_around(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def sibling(node: LexborNode, *, forward: bool) -> LexborNode | None:
-    """Return the next or the previous sibling element."""
+    """Return the element right after a node, or right before it."""
     beside = node.next if forward else node.prev
     while beside is not None and not beside.is_element_node:
         beside = beside.next if forward else beside.prev

@@ -1,4 +1,4 @@
-"""Let trafilatura find the main text of a page, within limits, because it has no time limit."""
+"""Find the main text of a page with trafilatura, within limits, because it has no time limit."""
 
 import logging
 import re
@@ -38,7 +38,7 @@ _too_deep: Final = etree.XPath("boolean(" + "/*" * (_MOST_LEVELS + 1) + ")")
 
 
 def parse_with_lxml(html: str) -> HtmlElement:
-    """Return the tree of a page.
+    """Parse a page with lxml.
 
     Raises PageError: "empty" without an element, "too_deep" above 256 levels.
     """
@@ -59,7 +59,7 @@ def parse_with_lxml(html: str) -> HtmlElement:
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return the text that trafilatura's fast mode finds, including tables.
+    """Extract the main text with trafilatura's fast mode, including tables.
 
     The text is "" for a page that would take too long.
     """

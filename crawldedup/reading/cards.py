@@ -1,4 +1,4 @@
-"""Find the cards of a page: the entries of a listing that has a description above or below it.
+"""Find cards: the entries of a listing whose only prose is a description above or below them.
 
 Shops repeat the same text on each page of a category, and agencies on each page of their adverts.
 This text is the only prose on the page, but the list is its content. Articles can also have lists
@@ -15,7 +15,7 @@ from crawldedup.reading.before import Before
 from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.openings import Names
 
-_FEWEST: Final = 8  # cards
+_FEWEST: Final = 8  # the minimum number of cards
 _LEAST_SIZE: Final = 20  # bytes of a card; the parts of a menu have fewer
 # The least size of a list, as a share of the page's prose: for a list with many cards or one before
 # most of the prose, for any other list, and for one on a page without a headline.
@@ -24,12 +24,12 @@ _LEAST: Final = 0.2
 _LEAST_ALONE: Final = 0.4
 _MANY: Final = 16
 _MOST_BEFORE: Final = 0.2
-_MOST_PROSE: Final = 0.3  # of a list's own bytes
+_MOST_PROSE: Final = 0.3  # the share of a list's bytes that may be prose
 _READ: Final = 300  # characters of a class
 
 
 class Sizes(NamedTuple):
-    """The sizes of the kept lines of each block, in bytes."""
+    """How much text is in each block, in bytes, not counting noise."""
 
     every: Sequence[int]  #: All lines in a block and in the blocks inside of it.
     prose: Sequence[int]  #: The lines of prose among them.
@@ -45,7 +45,7 @@ def cards_of(
     has_headline: bool,
     before: Before,
 ) -> frozenset[int]:
-    """Return the blocks of cards, with all blocks inside of them.
+    """Find the blocks that are cards, and return them with all blocks inside of them.
 
     Args:
         blocks: The blocks of the page.
@@ -78,7 +78,7 @@ def cards_of(
 
 
 def _alike(blocks: Blocks, parts: Sequence[int], sizes: Sizes) -> list[int]:
-    """Return the largest group of parts with the same tag and the same first class."""
+    """Return the largest group of parts that have the same tag and the same first class."""
     groups: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     for part in parts:
         names = (blocks.nodes[part].attributes.get("class") or "")[:_READ].lower().split()
@@ -87,7 +87,7 @@ def _alike(blocks: Blocks, parts: Sequence[int], sizes: Sizes) -> list[int]:
 
 
 def _are_content(parts: Sequence[int], sizes: Sizes, above: int, *, has_headline: bool) -> bool:
-    """Return whether parts are content, given the number of bytes of prose above them."""
+    """Return whether parts are the content of a page, given the bytes of prose above them."""
     size = _sum(sizes.every, parts)
     if len(parts) < _FEWEST or size < _LEAST_SIZE * len(parts):
         return False

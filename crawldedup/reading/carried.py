@@ -1,4 +1,4 @@
-"""Find out whether the links of a page carry the session in its URL on to other pages.
+"""Find out whether the links on a page carry the session in its URL on to other pages.
 
 A session follows the visitor. The number of a document doesn't, even if it is called `sid`.
 """
@@ -9,17 +9,17 @@ from urllib.parse import urljoin
 from crawldedup.marks.address import Address, View
 from crawldedup.reading.html import HtmlPage
 
-_MOST_TRIED: Final = 20  # links that contain all values, and may lead to the page itself
+_MOST_TRIED: Final = 20  # the most links to look at; some of them may lead to the page itself
 
 
 def values_in(url: str) -> tuple[View, ...]:
-    """Return the views in a URL that have a value, such as a session."""
+    """Return the views in a URL that have a value, such as the ID of a session."""
     address = Address.of(url)
     return tuple(view for view in address.views if view.value) if address is not None else ()
 
 
 def carries_view(url: str, source: HtmlPage) -> bool:
-    """Return whether a link on a page leads to another path with the same session."""
+    """Return whether a link on a page leads to another path, but with the same session."""
     views = values_in(url)
     if not views:
         return False

@@ -1,4 +1,4 @@
-"""The codecs for labels of encodings, and where pages declare these labels.
+"""Find out which encoding a page declares, and which codec decodes it.
 
 Labels are those of the WHATWG standard (https://encoding.spec.whatwg.org/#names-and-labels), as in
 browsers. Python's own names are known as well, such as utf-32.
@@ -43,7 +43,7 @@ _WIDE_XML: Final = {b"<\0?\0x\0": "utf-16-le", b"\0<\0?\0x": "utf-16-be"}
 
 
 def codec_of(label: str | None) -> str | None:
-    """Return the codec for a label, or None if pages can't have this encoding."""
+    """Return the codec for an encoding's label, or None if pages can't have this encoding."""
     written = _END_OF_LABEL.split((label or "").strip(_AROUND_LABEL)[:_LONGEST_LABEL])[0]
     try:
         standard = webencodings.lookup(written)
@@ -63,10 +63,10 @@ def codec_of(label: str | None) -> str | None:
 
 
 def names_no_page(label: str | None) -> bool:
-    """Return whether a label names an encoding that no web page uses, such as utf-7.
+    """Return whether a label names an encoding that is known, but that no web page uses.
 
-    Bytes in such an encoding may look like a different text in UTF-8. An unknown label says nothing
-    about the bytes.
+    An example is utf-7. Bytes in such an encoding may look like a different text in UTF-8. An
+    unknown label says nothing about the bytes.
     """
     if not label or codec_of(label) is not None:
         return False
@@ -78,7 +78,7 @@ def names_no_page(label: str | None) -> bool:
 
 
 def text_of(body: bytes, label: str | None, errors: str = "strict") -> str:
-    """Decode a plain text, without a byte order mark.
+    """Decode a plain text from bytes, and remove the byte order mark.
 
     Args:
         body: The bytes.
@@ -93,13 +93,16 @@ def text_of(body: bytes, label: str | None, errors: str = "strict") -> str:
 
 
 def label_in_type(content_type: str | None) -> str | None:
-    """Return the label in a Content-Type header, if there is one."""
+    """Return the label of the encoding in a Content-Type header, if there is one."""
     label = _IN_TYPE.search(content_type or "")
     return label and label[1]
 
 
 def codec_inside(body: bytes) -> str | None:
-    """Return the codec that a page declares in <meta> or in an XML declaration, if it does."""
+    """Return the codec for the encoding that a page declares inside, if it does.
+
+    Pages declare it in <meta> or in an XML declaration.
+    """
     for beginning, wide in _WIDE_XML.items():
         if body.startswith(beginning):
             return wide
@@ -112,7 +115,7 @@ def codec_inside(body: bytes) -> str | None:
 
 
 def _labels_inside(body: bytes) -> Iterator[str]:
-    """Yield the labels in the head of a page, in document order."""
+    """Yield the labels of encodings in the head of a page, in document order."""
     head = body[:_HEAD].decode("latin-1")
     place = 0
     while found := _MAY_DECLARE.search(head, place):

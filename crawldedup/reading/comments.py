@@ -36,19 +36,24 @@ _ONLY_NUMBERS: Final = re.compile(r"[\d\s!-/:-@[-`{-~]+")
 _MOST_REMEMBERED: Final = 400
 _LONGEST_NAME: Final = 150
 _LONGEST: Final = 2_000
-"""The number of letters that tell a line apart from others."""
+"""The number of letters by which a line is compared with others."""
 
 _LINKED_SHARE: Final = 0.5
 _FEW_WORDS: Final = 8
-"""A line with at most this many words and a date or a count says when somebody wrote, not what."""
+"""The maximum number of words in a line that says when somebody wrote, rather than what.
+
+Such a line has a date or a count.
+"""
 
 _LEAST_OF_REMARK: Final = 6
-"""The number of words. Shorter lines, such as names and thanks, recur below every article."""
+"""The minimum number of words in a remark. Shorter lines, such as thanks, recur everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageComments:
-    """The comments of visitors on a page, if they aren't part of the main text.
+    """The comments of visitors below the main text of a page.
+
+    They aren't part of the main text.
 
     Attributes:
         lines: The lines without dates, counts and links, part by part of the page.
@@ -60,13 +65,13 @@ class PageComments:
 
     @property
     def remembered(self) -> tuple[str, ...]:
-        """A value that shows whether the comments have changed, regardless of their order."""
+        """A value that changes whenever the comments do, unless only their order changes."""
         names = {_name_of(line) for line in self.lines}
         return tuple(sorted(names - {""}))
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The lines that are unlikely to be written twice."""
+        """The longer lines, which two people are unlikely to write."""
         names = dict.fromkeys(map(_name_of, self.lines))
         remarks = [name for name in names if name.count(" ") + 1 >= _LEAST_OF_REMARK]
         return tuple(remarks[:_MOST_REMEMBERED])
@@ -76,7 +81,7 @@ NO_COMMENTS: Final = PageComments()
 
 
 def comments_beside(page: HtmlPage, main: str) -> PageComments:
-    """Return the comments on a page.
+    """Find the comments on a page.
 
     Args:
         page: The page.
@@ -99,7 +104,7 @@ def comments_beside(page: HtmlPage, main: str) -> PageComments:
 
 
 def _lines(page: HtmlPage) -> Iterator[str]:
-    """Yield the meaningful lines of the comments."""
+    """Yield the lines of comments that say something."""
     blocks = page.blocks
     seen = 0
     for lines in _parts(page, blocks):
@@ -112,7 +117,7 @@ def _lines(page: HtmlPage) -> Iterator[str]:
 
 
 def _parts(page: HtmlPage, blocks: Blocks) -> Iterator[Sequence[TextLine]]:
-    """Yield the lines of each part of a page with comments."""
+    """Yield the parts of a page that contain comments, as lines."""
     spans = [*_spans(blocks), *_replies(blocks)]
     if spans:
         yield _written(blocks, spans)
@@ -126,7 +131,7 @@ def _parts(page: HtmlPage, blocks: Blocks) -> Iterator[Sequence[TextLine]]:
 
 
 def _spans(blocks: Blocks) -> Iterator[range]:
-    """Yield the outermost blocks of comments that were walked, with the blocks in each."""
+    """Yield the blocks of comments with all blocks inside, leaving out nested ones."""
     if Label.COMMENTS not in blocks.names:
         return
     end = 0
@@ -137,7 +142,7 @@ def _spans(blocks: Blocks) -> Iterator[range]:
 
 
 def _replies(blocks: Blocks) -> Iterator[range]:
-    """Yield the blocks that are numbered or named as posts of a discussion, with those in each.
+    """Yield the posts of a discussion, recognized by numbers or names, with all blocks inside.
 
     The only post of a page is its article, and one with a heading that leads to another page is the
     teaser of that.
@@ -163,9 +168,7 @@ class _KindOfReply(NamedTuple):
 
 
 def _kind_of_reply(blocks: Blocks, block: int) -> _KindOfReply:
-    """Return what the posts of a discussion have in common: an id without its number, or a
-    class.
-    """
+    """Return what identifies the posts of a discussion: an id without its number, or a class."""
     attributes = blocks.nodes[block].attributes
     identity = (attributes.get("id") or "")[:_LONGEST_NAME]
     if is_number_of_reply(identity):
@@ -181,7 +184,7 @@ def _is_teaser(blocks: Blocks, block: int) -> bool:
 
 
 def _written(blocks: Blocks, spans: Sequence[range]) -> Sequence[TextLine]:
-    """Return the lines of some blocks, without the details around each comment and without forms.
+    """Return the lines that visitors wrote, leaving out the details around comments and forms.
 
     Some sites put each comment into a separate form, for its author.
     """
@@ -201,7 +204,7 @@ def _written(blocks: Blocks, spans: Sequence[range]) -> Sequence[TextLine]:
 
 
 def _says_something(line: str) -> bool:
-    """Return whether a line is more than a number or a date of writing."""
+    """Return whether a line is more than a number or the date of a comment."""
     if not _is_short(line):
         return True
     return not (tells_when(line) or _ONLY_NUMBERS.fullmatch(line))
@@ -212,6 +215,6 @@ def _is_short(line: str) -> bool:
 
 
 def _name_of(line: str) -> str:
-    """Return the words of a line, without numbers that change from visit to visit."""
+    """Return the words of a line without numbers, which change from visit to visit."""
     line = line[:_LONGEST]
     return words_of(without_digits(line) if _is_short(line) else without_visits(line))

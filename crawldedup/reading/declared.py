@@ -1,5 +1,6 @@
-"""Read what a page declares besides its text: for machines, in microdata, and in selected
-controls.
+"""Read what a page declares besides its text.
+
+This is data for machines, as in JSON-LD and microdata, and the state of its controls.
 """
 
 import re
@@ -16,7 +17,7 @@ from crawldedup.reading.labels import labeled_values
 from crawldedup.urls import TOKEN
 
 Values = Iterator[tuple[str, str]]
-"""Declared values, each after its name."""
+"""Pairs of a name and the value that a page declares under it."""
 
 _BLOCK_KINDS: Final = kinds_of(BLOCKS)
 
@@ -33,7 +34,7 @@ _MOST_LEAVES: Final = 2_000
 _LONGEST_VALUE: Final = 500
 
 _LONG_TEXT: Final = 3_000
-"""If a main text has this many letters, the state in scripts isn't read."""
+"""If the main text has this many letters, the state that scripts contain isn't read."""
 
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 _DECLARED: Final = ("product:price:amount", "og:price:amount", "product:retailer_item_id")
@@ -51,7 +52,7 @@ _ANY_DATA: Final = "script:not([src])"
 
 
 class Elements(NamedTuple):
-    """The elements that say something about the content besides its text."""
+    """The elements of a page that say something about the content besides its text."""
 
     scripts: list[LexborNode]
     controls: list[LexborNode]
@@ -60,7 +61,10 @@ class Elements(NamedTuple):
 
     @classmethod
     def of(cls, tree: LexborHTMLParser, text: str) -> Self:
-        """Find these elements of a page in one pass. With much text, script states are left out."""
+        """Find these elements in one pass.
+
+        Next to a long text, the state in scripts is left out.
+        """
         scripts = _LINKED_DATA if len(text) >= _LONG_TEXT else _ANY_DATA
         found = cls([], [], [], [])
         for node in tree.css(f"{scripts}, {_SAYING}")[:_MOST_ELEMENTS]:
@@ -79,7 +83,7 @@ class Elements(NamedTuple):
 def declared_data(
     blocks: Blocks, elements: Elements, meta: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the values that a page declares, by name.
+    """Return what a page declares about its content, as pairs of a name and a value.
 
     Args:
         blocks: The blocks of the content.
@@ -103,7 +107,7 @@ def declared_data(
 
 
 def _availability(*places: Sequence[tuple[str, str]]) -> str:
-    """Return the availability of the product on a page, from the first place that declares it.
+    """Return whether the product on a page is available, from the first place that says so.
 
     If there are several variants, their values are sorted, so their order doesn't matter.
     """
@@ -115,13 +119,13 @@ def _availability(*places: Sequence[tuple[str, str]]) -> str:
 
 
 def _without_vocabulary(value: str) -> str:
-    """Return "instock" for ``https://schema.org/InStock`` as well as for "in stock"."""
+    """Return "instock" for ``https://schema.org/InStock``, and for "in stock" as well."""
     term = re.split(r"[/#]", value[:_LONGEST_VALUE].strip().rstrip("/"))[-1]
     return "".join([char for char in term.lower() if char.isalnum()])
 
 
 def places_on_maps(blocks: Blocks, elements: Elements) -> Iterator[str]:
-    """Yield the places that the content shows on maps, as latitude and longitude."""
+    """Yield the coordinates that the content shows on maps: latitude and longitude."""
     shown = _shown(blocks) if elements.places else set()
     for node in elements.places[:_MOST_PLACES]:
         if not _is_left_out(node, shown):
@@ -131,7 +135,7 @@ def places_on_maps(blocks: Blocks, elements: Elements) -> Iterator[str]:
 
 
 def _declared(scripts: Sequence[LexborNode]) -> Values:
-    """Yield the values that scripts declare for machines: identifiers, prices and the like."""
+    """Yield what scripts declare for machines: identifiers, prices and the like."""
     letters = 0
     for place, script in enumerate(scripts[:_MOST_SCRIPTS]):
         kind = script.attributes.get("type") or ""
@@ -151,7 +155,7 @@ def _declared(scripts: Sequence[LexborNode]) -> Values:
 
 
 def _properties(nodes: Sequence[LexborNode]) -> Values:
-    """Yield the microdata of a page, except for properties with several values, as in a list."""
+    """Yield the microdata of a page. Properties with several values, as in a list, are left out."""
     found: dict[str, set[str]] = {}
     for node in nodes[:_MOST_CONTROLS]:
         attributes = node.attributes
@@ -167,7 +171,7 @@ def _properties(nodes: Sequence[LexborNode]) -> Values:
 
 
 def _decoded(script: str, *, is_json: bool) -> Any:
-    """Return the data in a script, or None if it's a program or broken."""
+    """Parse the data in a script, or return None if it's a program or broken."""
     if not is_json:
         match = mark_words.STATE.match(script[:200])
         if match is None:
@@ -186,7 +190,7 @@ class _Leaf(NamedTuple):
 
 
 class _Inner(NamedTuple):
-    """A part of the data that hasn't been read yet."""
+    """A part of the data in a script that is yet to be read."""
 
     name: str
     path: str
@@ -195,7 +199,7 @@ class _Inner(NamedTuple):
 
 
 def _leaves(data: Any) -> Iterator[_Leaf]:
-    """Yield the identifying values in data, in their order, each with the names on the way."""
+    """Yield the values in data that identify content, in order, with the names on the way."""
     waiting = [_Inner("", "", 0, data)]
     for _ in range(_MOST_LEAVES):
         if not waiting:
@@ -213,7 +217,10 @@ def _leaves(data: Any) -> Iterator[_Leaf]:
 
 
 def _parts_of(inner: _Inner) -> list[_Inner]:
-    """Return the members of an object, and the first of a list, that may be about the content."""
+    """Return those parts of an object or a list that may be about the content.
+
+    Of a list, that is only the first member.
+    """
     parts = []
     path = inner.path
     depth = inner.depth + 1
@@ -230,7 +237,7 @@ def _parts_of(inner: _Inner) -> list[_Inner]:
 
 
 def _chosen(controls: Sequence[LexborNode], blocks: Blocks) -> Values:
-    """Yield hidden fields, checked buttons and selected options, which determine what is shown."""
+    """Yield what a visitor has selected: hidden fields, checked buttons and selected options."""
     shown: set[int] | None = None
     for node in controls[:_MOST_CONTROLS]:
         holder: LexborNode | None = node
@@ -258,12 +265,12 @@ def _around(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def _shown(blocks: Blocks) -> set[int]:
-    """Return the `mem_id` of each block that the walk kept."""
+    """Return the `mem_id` of each block that the page shows."""
     return {block.mem_id for block in blocks.nodes}
 
 
 def _is_left_out(element: LexborNode, shown: set[int]) -> bool:
-    """Return whether an element is inside of something that the walk left out."""
+    """Return whether an element is inside of something that isn't shown or counts as noise."""
     for outer in _around(element):
         if outer.mem_id in shown:
             return False

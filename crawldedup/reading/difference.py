@@ -1,4 +1,4 @@
-"""Show what changed between two texts on one line, and pack texts so an index can store them.
+"""Show on one line how two texts differ, and compress texts so that an index can store them.
 
 Sentences are compared first, and then the words of those that differ. `difflib` takes up to n^3
 steps, and pages may be hostile. So after many sentences, the rest counts as a single sentence, and
@@ -21,9 +21,9 @@ _LONGEST_SIDE: Final = 80  # characters of what was removed, or added
 _LONGEST_CONTEXT: Final = 40  # characters of the words around it
 _CONTEXT_WORDS: Final = 4
 _CLOSE_WORDS: Final = 2  # changes so close to each other read better as one
-_MOST_SENTENCES: Final = 500  # that are compared
-_MOST_PASSAGES: Final = 20  # whose words are compared
-_MOST_WORDS: Final = 250  # of such a passage
+_MOST_SENTENCES: Final = 500  # the maximum number of sentences to compare
+_MOST_PASSAGES: Final = 20  # the maximum number of passages whose words are compared
+_MOST_WORDS: Final = 250  # the maximum number of words in such a passage
 
 # Chinese and Japanese sentences have no spaces.
 _WORD: Final = re.compile(r"[^\s。！？；，、]+[。！？；，、]*|[。！？；，、]+")
@@ -31,7 +31,7 @@ _ENDS: Final = ".!?。！？"
 
 
 class _Gap(NamedTuple):
-    """A passage that differs: where it begins and ends in the old text, and in the new one."""
+    """The positions of a passage that differs, in the old text and in the new one."""
 
     start: int
     end: int
@@ -57,14 +57,14 @@ class Change:
 
     @property
     def marked(self) -> tuple[str, str, str, str]:
-        """Return the four parts, with marks around what was removed and what was added."""
+        """Return the four parts, with brackets around what was removed and what was added."""
         removed = f"[-{self.removed}-]" if self.removed else ""
         added = f"{{+{self.added}+}}" if self.added else ""
         return self.before, removed, added, self.behind
 
 
 def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]:
-    """Return the passages that differ between two texts.
+    """Compare two texts, and return the passages that differ.
 
     Each is cut to `longest` characters on either side.
     """
@@ -99,7 +99,7 @@ def _differing_words(
     old_words: Sequence[str],
     new_words: Sequence[str],
 ) -> list[_Gap]:
-    """Return where the words of two texts differ, with changes that are close to each other as one.
+    """Find the words in which two texts differ. Changes that are close to each other become one.
 
     The numbers are those of words.
     """
@@ -125,7 +125,7 @@ def _differing_words(
 def _parts_of(
     passage: _Gap, old_words: Sequence[str], new_words: Sequence[str], *, is_one_of_many: bool
 ) -> Iterator[_Gap]:
-    """Yield where the words of a passage differ.
+    """Yield the words in which a passage differs.
 
     A long passage, or one of many, is only shortened by the equal words at its ends.
     """
@@ -160,13 +160,13 @@ def _sentences(text: str) -> list[tuple[str, ...]]:
 
 
 def _gaps(old: Sequence[Any], new: Sequence[Any]) -> list[_Gap]:
-    """Return where two sequences differ."""
+    """Return the positions at which two sequences differ."""
     opcodes = SequenceMatcher(None, old, new).get_opcodes()
     return [_Gap(*places) for what, *places in opcodes if what != "equal"]
 
 
 def difference(old: str, new: str) -> str | None:
-    """Return what changed on one line, or None if no word changed.
+    """Show what has changed between two texts on one line, or return None if no word has.
 
     Each change looks like `[-old-] {+new+}`, with a few words around it.
     """
@@ -180,12 +180,12 @@ def difference(old: str, new: str) -> str | None:
 
 
 def packed_text(text: str) -> bytes:
-    """Return the beginning of a text, compressed."""
+    """Compress a text, or the beginning of a long one."""
     return zlib.compress(text[:LONGEST_TEXT].encode("utf-8", "replace"))
 
 
 def unpacked_text(packed: bytes) -> str | None:
-    """Return the text that was packed, or None if the bytes contain no text."""
+    """Decompress a text, or return None if the bytes don't contain one."""
     if not packed:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Find the pictures, players and posts that scripts and style sheets put into the content.
+"""Find pictures, players and posts that aren't in ordinary markup: scripts and styles insert them.
 
 In the markup, they are custom elements, backgrounds, quotes, scripts, or elements with an address
 in an attribute. `crawldedup.reading.marks` reads ordinary pictures and frames itself.
@@ -37,12 +37,12 @@ from crawldedup.urls import TOKEN
 Attributes = Mapping[str, str | None]
 
 _LEAST_PICTURE: Final = 65
-"""The least size in pixels. Smaller pictures are symbols."""
+"""The minimum size of a picture, in pixels. Smaller ones are symbols."""
 
 _NUMBER_BEFORE: Final = re.compile(r"\d+")
 
 _LONG_TEXT: Final = 3_000
-"""If a main text has this many letters, embeds aren't what the page is about."""
+"""If the main text has this many letters, the page isn't about what is embedded in it."""
 
 # Limits, because a page may have 100,000 of each.
 _MOST_EMBEDS: Final = 200
@@ -152,7 +152,7 @@ _LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
 
 
 class ShownPicture(NamedTuple):
-    """A picture, and the element that shows it."""
+    """The name of a picture, and the element that shows it."""
 
     node: LexborNode
     name: str
@@ -166,7 +166,7 @@ class Embeds(NamedTuple):
 
     @classmethod
     def of(cls, page: HtmlPage, text: str) -> Self:
-        """Find the embeds in the content of a page. With much text, there are none."""
+        """Find what is embedded in the content of a page. Next to a long text, nothing counts."""
         if len(text) >= _LONG_TEXT:
             return cls((), ())
         pictures = [*_linked_pictures(page)]
@@ -186,7 +186,7 @@ class Embeds(NamedTuple):
 
 
 def first_picture(attributes: Attributes) -> str | None:
-    """Return the name of the first picture that an element names, or None if there is none."""
+    """Return the name of the first picture in an element's attributes, or None."""
     for address in addresses_of(attributes):
         if not address.startswith(NO_ADDRESS) and (name := picture_name(address)):
             return name
@@ -194,7 +194,7 @@ def first_picture(attributes: Attributes) -> str | None:
 
 
 def is_small(attributes: Attributes) -> bool:
-    """Return whether a picture is so small that it is a symbol."""
+    """Return whether a picture is too small to be more than a symbol."""
     for name in ("width", "height"):
         number = _NUMBER_BEFORE.match(attributes.get(name) or "")
         if number is not None and 0 < int(number[0][:6]) < _LEAST_PICTURE:
@@ -202,11 +202,11 @@ def is_small(attributes: Attributes) -> bool:
     return False
 
 
-# Which elements
+# Finding the elements that are embeds
 
 
 def _candidates(page: HtmlPage) -> list[LexborNode]:
-    """Return the elements that may be embeds, in the order of the document."""
+    """Find the elements that may be embeds, in the order of the document."""
     selectors = [*_ALWAYS_SEARCHED, *_custom_tags(page)]
     used = set(_DATA_NAMES.findall(page.html))
     selectors += [f"[{name}]" for name in _ATTRIBUTES if name in used]
@@ -219,13 +219,13 @@ def _candidates(page: HtmlPage) -> list[LexborNode]:
 
 
 def _may_write(script: LexborNode) -> bool:
-    """Return whether a script may write what its address names into the page."""
+    """Return whether a script may insert something that its address names."""
     address = (script.attributes.get("src") or "").lower()
     return any(word in address for word in _SCRIPT_WORDS)
 
 
 def _custom_tags(page: HtmlPage) -> list[str]:
-    """Return the custom elements of a page that may show content."""
+    """Return the custom tags of a page that may show content."""
     root = page.tree.root
     if root is None:
         return []
@@ -239,7 +239,7 @@ def _custom_tags(page: HtmlPage) -> list[str]:
 
 
 class _Content:
-    """Knows which elements are in the content of a page."""
+    """Tells whether an element is in the content of a page."""
 
     def __init__(self, page: HtmlPage) -> None:
         blocks = page.blocks
@@ -250,7 +250,7 @@ class _Content:
         }
 
     def has(self, element: LexborNode) -> bool:
-        """Return whether nothing around an element was left out, or is named as noise."""
+        """Return whether an element is in the content: nothing around it is noise or left out."""
         for outer in elements_around(element):
             place = outer.mem_id
             if place == self._body:
@@ -264,7 +264,7 @@ class _Content:
         return False
 
 
-# What they show
+# Reading what they show
 
 
 def _player_of(node: LexborNode) -> str | None:
@@ -283,7 +283,7 @@ def _player_of(node: LexborNode) -> str | None:
 
 
 def _is_embed(node: LexborNode, names: str) -> bool:
-    """Return whether an element with these classes becomes a post or a player of another site."""
+    """Return whether these classes show that a script turns an element into a post or a player."""
     if _OF_BUILDER.search(names):
         return False
     if _POST_CLASS.search(names):
@@ -301,7 +301,7 @@ def _first_player(values: Iterable[str | None]) -> str | None:
 
 
 def _addresses_of_embed(node: LexborNode, tag: str, attributes: Attributes) -> Iterator[str]:
-    """Yield the addresses that an embed may have, the most reliable one first.
+    """Yield the addresses of what an embed may show, the most reliable one first.
 
     Hosts are left out, because some of them also serve advertisements, and their addresses would be
     ignored. Here, they lead to posts.
@@ -326,7 +326,7 @@ def _addresses_of_embed(node: LexborNode, tag: str, attributes: Attributes) -> I
 
 
 def _of_script(source: str) -> str | None:
-    """Return what a script writes into the page, or None if it belongs to the site or to ads."""
+    """Return what a script inserts, or None if it belongs to the site or shows ads."""
     address = source[:_LONGEST_ADDRESS]
     path, _, query = address.partition("?")
     # Few scripts pass the first of these, and the last takes the longest.
@@ -339,7 +339,7 @@ def _of_script(source: str) -> str | None:
 
 
 def _pictures_of(node: LexborNode) -> Iterator[str]:
-    """Yield the names of the pictures that an element shows without being an <img>."""
+    """Yield the names of pictures that an element shows, if it isn't an <img>."""
     tag = node.tag or ""
     attributes = node.attributes
     if tag == "noscript":
@@ -375,7 +375,7 @@ def _backgrounds_of(attributes: Attributes) -> Iterator[str]:
 
 
 def _pictures_in(fallback: str, *, is_late: bool) -> Iterator[str]:
-    """Yield the pictures in <noscript>, which stand for those that a script loads late.
+    """Yield the pictures in a <noscript> element, which a script loads late.
 
     Args:
         fallback: The content of <noscript>.
@@ -396,7 +396,7 @@ def _pictures_in(fallback: str, *, is_late: bool) -> Iterator[str]:
 
 
 def _linked_pictures(page: HtmlPage) -> Iterator[ShownPicture]:
-    """Yield the pictures that links open.
+    """Yield the pictures that open when somebody clicks on a link.
 
     The picture inside such a link may be a small version, or it may be loaded later by a script.
     """
@@ -407,7 +407,7 @@ def _linked_pictures(page: HtmlPage) -> Iterator[ShownPicture]:
 
 
 def _only_document(page: HtmlPage) -> Iterator[str]:
-    """Yield the document, recording or archive that the content offers if it is the only one."""
+    """Yield the document, recording or archive that the content offers, if there is only one."""
     files: dict[str, None] = {}
     for link in page.blocks.links[:_MOST_LINKS]:
         path = (link.attrs.get("href") or "").partition("#")[0].partition("?")[0]

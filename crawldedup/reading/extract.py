@@ -1,19 +1,18 @@
-"""Extract the text of a page to fingerprint, with the selected extractor.
+"""Extract the text of a page that gets compared, with the extractor that the user has chosen.
 
 With too much of the template, copies of an article on other sites are missed. With too little of
 the page, what tells two pages apart is missed. So four rules apply to extractors that guess the
 main text:
 
 1. Below `NAMED_WORDS`, the main text begins with the page's name (og:title or title), because
-   products with the same description differ in their names. In an article, a rewritten headline
-   must not count.
-2. Below `FALLBACK_WORDS`, the extractor missed the content (a listing, a product, a form). Then all
-   text counts except navigation, page header, footer and the like.
-3. Below `LITTLE_WORDS`, text that is only shown if something else fails (`last_resorts`) counts as
-   well, if it has more words than the rest. Next to a longer text, it only counts if it has several
-   times as many words, as on forums that scripts fill in. Templates always need that many.
-4. Below `min_words`, a page is compared by `PageText.whole` without its name, and only exact copies
-   are found.
+products with the same description differ in their names. In an article, a rewritten headline must
+not count. 2. Below `FALLBACK_WORDS`, the extractor missed the content (a listing, a product, a
+form). Then all text counts except navigation, page header, footer and the like. 3. Below
+`LITTLE_WORDS`, text that is only shown if something else fails (`last_resorts`) counts as well, if
+it has more words than the rest. Next to a longer text, it only counts if it has several times as
+many words, as on forums that scripts fill in. Templates always need that many. 4. Below
+`min_words`, a page is compared by `PageText.whole` without its name, and only exact copies are
+found.
 """
 
 import importlib
@@ -60,7 +59,9 @@ _HEADER: Final = kind_of("header")
 
 @dataclass(frozen=True)
 class Extractor:
-    """Takes the text to compare from a page. If it raises an error, the page counts as broken.
+    """A function that takes the text to compare from a page, and what is known about it.
+
+    If it raises an error, the page counts as broken.
 
     `extract` gets a checked and decoded page, and must return the same text for the same page.
     `version` is the part of another package's version that may change its texts, or "" for this
@@ -76,7 +77,9 @@ class Extractor:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page. It can always be encoded as UTF-8.
+    """The text of a page as it is compared, and the texts that stand in for it on short pages.
+
+    All of them can be encoded as UTF-8.
 
     `main` is fingerprinted, followed by the `comments` if they are most of the page. `whole` is
     everything that exact copies of a page have in common, and `core` what two visits have in common
@@ -97,7 +100,7 @@ class PageText:
 
     @property
     def compared(self) -> str:
-        """The text that is fingerprinted."""
+        """The text that the fingerprint is made of."""
         if not self.comments.are_content:
             return self.main
         return "\n".join(filter(None, (self.main, *self.comments.lines)))
@@ -111,7 +114,7 @@ def extract_page(
     min_words: int,
     area: Area | None = None,
 ) -> PageText:
-    """Decode a page and extract the text to compare.
+    """Decode a page, and extract the text by which it is compared.
 
     `encoding` is the one that the server declared, if any. A page with at least `min_words` words
     is fingerprinted. If `area` selects a part of the page, no extractor is used for that part.
@@ -173,7 +176,7 @@ _AS_IT_IS: Final = Extractor(
 
 
 def _thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTexts:
-    """Return the texts by which a page with few words is compared.
+    """Return the texts by which a page with too few words is compared.
 
     Raises:
         PageError: There is nothing to see.
@@ -188,7 +191,7 @@ def _thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinT
 
 
 def _with_resorts(main: str, resorts: LastResorts, extractor: Extractor, least: int) -> str:
-    """Return a main text, with the last resorts added if they are long enough.
+    """Add last resorts, such as the content of <noscript>, to a main text if they are long enough.
 
     Those that browsers show need `least` words. Templates for scripts need several times as many
     words as all other text.
@@ -212,7 +215,7 @@ def _text_of_resort(page: HtmlPage, extractor: Extractor) -> str:
 
 
 def _short_text(page: HtmlPage) -> str:
-    """Return the text of a page without a longer main text.
+    """Return the text of a page on which no long main text was found.
 
     If it's short, boxes that are named as noise are left out, such as one for a newsletter. With
     them, it would have enough words to be compared like a longer one, but it has to be exact.
@@ -224,7 +227,7 @@ def _short_text(page: HtmlPage) -> str:
 
 
 def content_text(page: HtmlPage, *, with_noise: bool = True) -> str:
-    """Return the visible text without navigation, page header and footer, sidebars and controls.
+    """Return all visible text except for navigation, page header and footer, sidebars and controls.
 
     All pages of a site have these in common, so short pages would look alike.
     """
@@ -281,7 +284,7 @@ def get_extractor(name: str) -> Extractor:
 
 
 def check_extractor(name: str, value: object) -> str:
-    """Return the name of an extractor if it can be made.
+    """Check that an extractor of this name can be made, and return the name.
 
     Raises ConfigurationError with a message that begins with `name`.
     """
@@ -295,7 +298,7 @@ def check_extractor(name: str, value: object) -> str:
 
 
 def custom_extractor(name: str, extract: Callable[[str], str | None]) -> Extractor:
-    """Return a user's callable as an extractor.
+    """Make an extractor from a user's function.
 
     Its result is used unchanged; None counts as no text.
     """

@@ -1,9 +1,9 @@
-"""Find the full name of what a reference page describes, such as a method of a class.
+"""Find the full name of what a reference page is about, such as a method with its class.
 
 The heading of such a page is often only the last part: "timeout" in a client and in its cursor, or
-"Document" in two packages. Their descriptions can be the same, too. The rest of the name is in the
-title, or in the breadcrumbs above the heading. So are the arguments of a template, which can differ
-in symbols only.
+"Document" in two packages. Their descriptions can be the same as well. The rest of the name is in
+the title, or in the breadcrumbs above the heading. So are the arguments of a template, which can
+differ in symbols only.
 """
 
 import re
@@ -51,13 +51,13 @@ def full_name(page: HtmlPage, headings: Sequence[str]) -> str:
 
 
 def _declares(blocks: Blocks, name: str) -> bool:
-    """Return whether code like `name(` is in the content, where it may be a link."""
+    """Return whether the content contains code like `name(`. It may be a link."""
     call = f"{name}("
     return any(call in line and f"{name}{_PLURAL}" not in line for line, _, _ in blocks.lines)
 
 
 def _trail(page: HtmlPage, name: str) -> str:
-    """Return the breadcrumbs that end with a name, without numbers of versions."""
+    """Return the breadcrumbs that lead to a name, without numbers of versions."""
     for node in page.tree.css(_BREADCRUMBS)[:_MOST_HEADINGS]:
         crumbs = node.text(separator=" ")[:_LONGEST_TRAIL].split()
         if crumbs and "".join(crumbs).endswith(name):

@@ -14,7 +14,7 @@ _LONGEST_TITLE: Final = 1000  # characters, which are searched for every heading
 
 
 def headline(blocks: Blocks, title: str) -> int:
-    """Return the block of the headline, or -1 if there is none.
+    """Find the headline of a page, and return its block, or -1 if there is none.
 
     It is the longest heading that the title repeats, or else the only <h1>.
     """

@@ -1,4 +1,4 @@
-"""Decode the bytes of a page, limit what parsing them can cost, and parse them once.
+"""Decode the bytes of a page, reject it if parsing it would cost too much, and parse it once.
 
 A wrong or unknown encoding never raises an error, but bytes that aren't text do. Parsers have no
 time limits. They take linear time except for tags with thousands of attributes and for elements
@@ -34,9 +34,9 @@ from crawldedup.urls import MAX_CLAIMS, NO_LINKS, HeadLinks
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages, the largest had
 # 18,000 elements.
-MAX_BYTES: Final = 6 * 1024 * 1024  # of a page (as UTF-8, if it is given as text)
-MAX_TAGS: Final = 250_000  # start tags of a page
-MAX_ATTRIBUTES: Final = 500_000  # of a page: each takes 500 bytes in a tree
+MAX_BYTES: Final = 6 * 1024 * 1024  # the size of a page (in UTF-8, if it is given as text)
+MAX_TAGS: Final = 250_000  # the number of start tags on a page
+MAX_ATTRIBUTES: Final = 500_000  # the number on a page: each takes 500 bytes in a tree
 # Different names of tags and attributes. Parsers look up each name among a hundredth of the others.
 # Real pages have a few hundred names.
 MAX_NAMES: Final = 60_000
@@ -121,13 +121,13 @@ _BEYOND_CHANCE: Final = 3
 
 @dataclass(frozen=True)
 class HtmlPage:
-    """A decoded page."""
+    """A page of HTML, decoded and checked. It is parsed when something in it is first needed."""
 
     html: str
 
     @classmethod
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
-        """Decode a page and check what it costs. Raises PageError."""
+        """Decode a page, and check that it is safe to parse. Raises PageError if it isn't."""
         check_size(body)
         text, utf8 = _decoded(body, encoding)
         page = without_readings(as_html(text, MAX_TAGS))
@@ -153,7 +153,7 @@ class HtmlPage:
 
     @property
     def headings(self) -> set[str]:
-        """The title, and the lines of the headings."""
+        """The texts of the title and the headings."""
         kinds = self.blocks.kinds
         return {
             self.title,
@@ -173,7 +173,7 @@ class HtmlPage:
 
     @cached_property
     def holders(self) -> set[int]:
-        """The `mem_id` of the elements around an <h1>, an <article> or <main>."""
+        """The `mem_id` of the elements that contain an <h1>, an <article> or <main>."""
         return holders_of_content(self.tree)
 
     @cached_property
@@ -183,7 +183,7 @@ class HtmlPage:
 
     @property
     def content(self) -> Set[int]:
-        """The `mem_id` of the elements that are content whatever their names are.
+        """The `mem_id` of the elements that are content, no matter how they are named.
 
         These are the `holders`, and the elements with most of the page's text.
         """
@@ -191,7 +191,10 @@ class HtmlPage:
 
 
 def check_size(body: bytes | str) -> None:
-    """Raise PageError: "empty" if there is only whitespace, "too_large" above `MAX_BYTES`."""
+    """Check the size of a page.
+
+    Raises PageError: "empty" if there is only whitespace, "too_large" above `MAX_BYTES`.
+    """
     if not body or body.isspace():
         raise PageError("empty", "the body is empty")
     size = len(body)
@@ -202,7 +205,7 @@ def check_size(body: bytes | str) -> None:
 
 
 def decode(body: bytes | str, declared: str | None) -> str:
-    """Decode a page by the best evidence for its encoding.
+    """Decode a page, using the best evidence for its encoding.
 
     The order is: byte order mark, `declared`, <meta>, UTF-8 if valid, cp1252. Browsers follow the
     same evidence, and show the wrong characters if it is wrong. Here, copies of a page must get the
@@ -259,7 +262,7 @@ def _decoded(body: bytes | str, declared: str | None) -> _Decoded:
 
 
 def _encoding_of_invalid_utf8(body: bytes, *, is_declared: bool) -> str:
-    """Return the encoding of a page that isn't valid UTF-8, although it may be declared as such."""
+    """Return the likely encoding of a page that isn't valid UTF-8. It may have been declared so."""
     valid, broken = _characters_beyond_ascii(body)
     if is_declared and broken <= valid:
         return "utf-8"
@@ -283,7 +286,7 @@ def _decode_leniently(body: bytes, encoding: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Drop the characters that trees, stores or UTF-8 don't allow."""
+    """Remove the characters that trees, stores or UTF-8 don't allow."""
     return _cleaned(text).text
 
 
@@ -307,7 +310,7 @@ def _has_controls(utf8: bytes) -> bool:
 
 
 def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
-    """Return the numbers of valid and of broken UTF-8 characters. The last one may be cut off."""
+    """Count the valid and the broken characters of UTF-8 in a body. The last one may be cut off."""
     text, _ = codecs.utf_8_decode(body, "replace", False)
     broken = text.count("\ufffd") - body.count("\ufffd".encode())
     return len(text) - len(body.translate(None, _HIGH_BYTES)) - broken, broken
@@ -322,7 +325,7 @@ def _refuse_controls(sample: bytes) -> None:
 
 
 def bounded(html: str, utf8: bytes | None = None) -> str:
-    """Return a page that can be parsed within the limits.
+    """Check that a page can be parsed within the limits, and shorten tags with many attributes.
 
     Tags with more than a few dozen attributes end before the excess attributes, which become text.
 
@@ -357,7 +360,7 @@ def bounded(html: str, utf8: bytes | None = None) -> str:
 
 
 def _may_be_reopened(html: str, tags: int) -> bool:
-    """Return whether all formatting tags together may be created again too often."""
+    """Return whether the parser may have to open formatting elements again too often."""
     if tags * len(html) <= _MOST_REOPENED:
         return False
     formatting = Counter(_MAY_FORMAT.findall(html))
@@ -385,7 +388,7 @@ def _count_byte(utf8: bytes, letter: str) -> int:
 
 
 def _count_unclosed(utf8: bytes) -> int:
-    """Return how many starts of tags are followed by another "<" before any ">"."""
+    """Count the tags that aren't closed before the next one starts: a "<" comes before any ">"."""
     letters = np.frombuffer(utf8, np.uint8)
     brackets = np.flatnonzero((letters == ord("<")) | (letters == ord(">")))
     opens = letters[brackets] == ord("<")
@@ -396,7 +399,7 @@ def _count_unclosed(utf8: bytes) -> int:
 
 
 def _may_have_many_names(utf8: bytes, tags: int) -> bool:
-    """Return whether a page may have more than `MAX_NAMES` different tag and attribute names.
+    """Return whether there may be more than `MAX_NAMES` different names of tags and attributes.
 
     Each is a word between whitespace, or the end of one after "<", a slash or a quoted value.
     """
@@ -416,7 +419,7 @@ def _count_words(utf8: bytes) -> int:
 
 
 def _check_attributes(html: str) -> None:
-    """Raise PageError("too_large") for too many attributes, or too many names of any kind."""
+    """Count attributes, and different names of all kinds. Raises PageError("too_large")."""
     names = set(_TAG_NAME.findall(html))
     attributes = 0
     for tag in _ATTRIBUTES.finditer(html):
@@ -432,7 +435,7 @@ def _check_attributes(html: str) -> None:
 
 
 def _check_open(html: str) -> None:
-    """Raise PageError("too_deep") if a page leaves so much open that parsing takes seconds."""
+    """Check how much a page leaves open. Raises PageError("too_deep") if parsing takes seconds."""
     opened: list[str] = []
     formatting: defaultdict[str, list[str]] = defaultdict(list)
     spelled: Counter[tuple[str, str]] = Counter()
@@ -466,7 +469,7 @@ def _check_open(html: str) -> None:
 
 
 def tidy(text: str) -> str:
-    """Return the stripped text without parts that take more than linear time to fingerprint.
+    """Strip a text, and remove what takes more than linear time to fingerprint.
 
     Raises PageError("too_large") if normalization makes it too long.
     """

@@ -1,4 +1,4 @@
-"""Read the labeled values and the price that a page shows: "Size: L", "€ 240.90".
+"""Read values with labels, and the price, from the lines of a page: "Size: L", "€ 240.90".
 
 All variants of a product share its description. What tells them apart is in short lines around it.
 """
@@ -33,11 +33,11 @@ _ABOUT_VISIT: Final = re.compile(
     re.IGNORECASE,
 )
 
-_MOST_LINES: Final = 5_000  # with a colon; each takes about 40 µs
+_MOST_LINES: Final = 5_000  # the most lines with a colon to read; each takes about 40 µs
 
 
 def labeled_values(blocks: Blocks) -> Iterator[tuple[str, str]]:
-    """Yield labels with their values, and the price, from the lines of a page.
+    """Yield the labels on a page with their values, and the price.
 
     A label with several values is left out. Prices are left out if there are more than an old and a
     new one. If a page has many labels, only the first few thousand count.

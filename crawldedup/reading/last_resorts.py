@@ -1,10 +1,10 @@
-"""Read last resorts: content that browsers only show if something else fails, or in a frame.
+"""Read last resorts: content that browsers only show if something else fails.
 
-These are the content of <noscript>, the document in `srcdoc`, a text field, the replacement for an
-object, a canvas or a player that can't be shown, everything after a <map> that was never closed,
-and the content of a <template>, which is shown in a component or once a script fills it in. On most
-pages, this is a request to enable scripts, or a pixel that counts visits. On a few pages, it is the
-only content.
+These are the content of <noscript>, the document in `srcdoc` of a frame, a text field, the
+replacement for an object, a canvas or a player that can't be shown, everything after a <map> that
+was never closed, and the content of a <template>, which is shown in a component or once a script
+fills it in. On most pages, this is a request to enable scripts, or a pixel that counts visits. On a
+few pages, it is the only content.
 """
 
 import re
@@ -25,7 +25,7 @@ from crawldedup.reading.html import HtmlPage, bounded
 from crawldedup.reading.templates import Template, templates_of
 
 _MOST_LEVELS: Final = 4
-"""How deep last resorts may be nested, such as a picture inside of an object inside of another."""
+"""How deeply last resorts may be nested, as in a picture in an object in another object."""
 
 _MOST_TAGS: Final = 20_000
 """The number of tags that are read. Of 2,300 real pages, the largest had 18,000 elements."""
@@ -34,13 +34,13 @@ _MOST_MARKUPS: Final = 5_000
 _MOST_LETTERS: Final = 2_000_000
 
 _LONGEST_EXCUSE: Final = 5_000
-"""The maximum number of letters in markup that may be nothing but an excuse."""
+"""The maximum number of letters in markup that may just ask to enable scripts (an excuse)."""
 
 _LONGEST_LINE: Final = 60
-"""The maximum number of words in a line that asks for scripts."""
+"""The maximum number of words in a line that asks to enable scripts."""
 
 _MOST_BESIDE: Final = 60
-"""The maximum number of other words next to such a line, such as how to enable scripts."""
+"""The maximum number of words besides such a line, such as those that explain how to do it."""
 
 _WITHIN: Final = tags("audio canvas map object video")
 _IN_TREE: Final = kinds_of(_WITHIN)
@@ -61,7 +61,7 @@ _PICTURE: Final = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class LastResorts:
-    """The last resorts of a page.
+    """The content of a page that browsers only show if something else fails.
 
     Attributes:
         pages: Documents of last resorts. Each contains those nested inside of the one before it.
@@ -79,7 +79,7 @@ class LastResorts:
 
 
 class _Markup(NamedTuple):
-    """The HTML in a last resort, whether it may be an excuse, and the tag of its element."""
+    """The HTML in a last resort, whether it may only be an excuse, and the tag of its element."""
 
     html: str
     may_excuse: bool
@@ -87,9 +87,7 @@ class _Markup(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Where the last resorts of a page are: in elements, some of which may be inside of others, and
-    in templates.
-    """
+    """Where the last resorts of a page are: in elements, which may be nested, and in templates."""
 
     elements: Sequence[LexborNode]
     may_be_nested: bool
@@ -97,7 +95,7 @@ class _Found(NamedTuple):
 
 
 def last_resorts(page: HtmlPage) -> LastResorts | None:
-    """Return the last resorts of a page, or None if it has none.
+    """Read the last resorts of a page, or return None if it has none.
 
     Raises:
         PageError: Reading them would cost too much.
@@ -129,7 +127,7 @@ def last_resorts(page: HtmlPage) -> LastResorts | None:
 
 
 def may_outweigh(page: HtmlPage, letters: int) -> bool:
-    """Return whether the last resorts of a page have at least `letters` letters, including tags.
+    """Return whether the last resorts of a page may be long: at least `letters`, including tags.
 
     This is much cheaper than reading them, which is worth it on few pages. Pictures don't count,
     because many pages repeat each of their pictures in a <noscript>.
@@ -148,7 +146,10 @@ def _have_letters(markups: Iterable[_Markup], letters: int) -> bool:
 
 
 def lines_of_last_resorts(page: HtmlPage) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the last resorts of a page, each after the tag of its element."""
+    """Yield the lines of last resorts, which browsers hardly ever show.
+
+    Each comes after the tag of its element.
+    """
     budget = _Budget()
     found = _found(page)
     markups = chain(_markups(found), _hidden_templates(found))
@@ -170,7 +171,7 @@ def _found(page: HtmlPage) -> _Found:
 
 
 def _templates(found: _Found, budget: "_Budget") -> HtmlPage | None:
-    """Return a document of the templates that scripts may fill in, or None if there are none."""
+    """Return a document made of the templates that scripts may fill in, or None."""
     content = [
         f"<div>{markup.html}</div>" for markup in takewhile(budget.allows, _hidden_templates(found))
     ]
@@ -184,7 +185,7 @@ def _hidden_templates(found: _Found) -> Iterator[_Markup]:
 
 
 class _Budget:
-    """Limits how much is read of the last resorts of a page."""
+    """Limits how much of a page's last resorts is read: how many of them, tags and letters."""
 
     def __init__(self) -> None:
         self.is_spent = False
@@ -193,7 +194,7 @@ class _Budget:
         self._letters = _MOST_LETTERS
 
     def allows(self, markup: _Markup) -> bool:
-        """Subtract some markup from the budget, and return whether it may still be read."""
+        """Return whether some markup may still be read, and subtract it from the budget."""
         self._markups -= 1
         self._tags -= markup.html.count("<")
         self._letters -= len(markup.html)
@@ -202,7 +203,7 @@ class _Budget:
 
 
 def _markups(found: _Found) -> Iterator[_Markup]:
-    """Yield each last resort that has content and isn't nested in another one."""
+    """Yield the last resorts of a page that have content and aren't inside of another one."""
     for template in found.templates:
         if template.is_shown:
             yield _Markup(template.html, may_excuse=False, tag="template")
@@ -236,7 +237,7 @@ def _markups_in(node: LexborNode) -> Iterator[_Markup]:
 
 
 def _has_elements(node: LexborNode) -> bool:
-    """Return whether there is more in an element than a text.
+    """Return whether an element contains other elements, not just a text.
 
     In HTML, a <noscript> or a <textarea> contains only a text. In SVG and MathML, it's an element
     that browsers don't show, and may be one of thousands inside of each other.
@@ -246,7 +247,7 @@ def _has_elements(node: LexborNode) -> bool:
 
 
 def _is_within(node: LexborNode, known: dict[int, bool]) -> bool:
-    """Return whether an element is inside of a last resort.
+    """Return whether an element is inside of another last resort.
 
     Args:
         node: The element.
@@ -266,7 +267,7 @@ def _is_within(node: LexborNode, known: dict[int, bool]) -> bool:
 
 
 def _lines_of_excuse(markup: str) -> list[str]:
-    """Return the lines of markup that asks for scripts or for another browser.
+    """Return the lines of markup that only asks for scripts or for another browser.
 
     There are none if the markup doesn't ask for these, or contains much else.
     """

@@ -1,4 +1,4 @@
-"""Find the entries of a listing that are below a long description.
+"""Find the entries of a listing that begins with a long description.
 
 Pages of categories, tags and collections begin with a description. It is the same on each page of a
 category, and in all shops that sell the products of one manufacturer, so the pages only differ in
@@ -21,10 +21,11 @@ from crawldedup.reading.openings import Names, Opening, first_in_blocks
 
 _ARTICLE: Final = kind_of("article")
 _FRAME: Final = kinds_of(["aside", "footer", "header", "nav"])
-_FEWEST: Final = 4  # entries
+_FEWEST: Final = 4  # the minimum number of entries
 _ALL_LINK: Final = 0.9  # entries with this share of links are nothing but links, as in a menu
-_LEAST_SIZE: Final = 20  # bytes of an entry; tags and the entries of a menu have fewer
-_LEAST_SHARE: Final = 0.05  # size of all entries, as a share of the page's prose
+# The bytes of the smallest entry; tags and the entries of a menu are smaller.
+_LEAST_SIZE: Final = 20
+_LEAST_SHARE: Final = 0.05  # the least size of all entries, as a share of the page's prose
 # A list that is this many times as large as the rest of the prose doesn't have to be inside of the
 # <article>, nor on a page with a headline.
 _SEVERAL_TIMES: Final = 2
@@ -34,7 +35,7 @@ _BESIDE: Final = frozenset([Label.NOISE, Label.SIDEBAR, Label.BOTH, Label.COMMEN
 
 
 class Letters(NamedTuple):
-    """The number of letters in each block of a page, including the blocks inside of it."""
+    """How many letters are in each block of a page, including the blocks inside of it."""
 
     every: Sequence[int]  #: The letters of all lines.
     linked: Sequence[int]  #: The letters of links among them.
@@ -49,7 +50,7 @@ def listed_below(
     *,
     headline: int,
 ) -> frozenset[int]:
-    """Return the blocks of the entries below the headline, with all blocks inside of them.
+    """Find the entries below the headline, and return their blocks with all blocks inside.
 
     Args:
         blocks: The blocks of the page.
@@ -88,7 +89,7 @@ def listed_below(
 
 
 class _Parts:
-    """The parts of a page that may be entries of a listing."""
+    """Finds the parts of a page that may be entries of a listing."""
 
     def __init__(self, blocks: Blocks, names: Names, letters: Letters) -> None:
         self._blocks = blocks
@@ -97,7 +98,7 @@ class _Parts:
 
     @cached_property
     def _openings(self) -> dict[int, Opening]:
-        """What each block opens with, if that is a heading or a link."""
+        """What each block begins with, if it begins with a heading or a link."""
         kinds = self._blocks.kinds
         openings = [
             (block, Opening(kinds[block] if is_heading else 0, is_linked))
@@ -107,7 +108,7 @@ class _Parts:
         return first_in_blocks(self._blocks, openings)
 
     def alike(self, parts: Sequence[int]) -> Sequence[int]:
-        """Return the largest group of similar parts, or nothing if all groups are too small.
+        """Return the largest group of similar parts, or nothing if every group is too small.
 
         Similar parts have the same tag and the same first class, and begin in the same way.
         """
@@ -127,7 +128,7 @@ class _Parts:
         return max(groups.values(), key=len, default=[])
 
     def _is_part(self, part: int) -> bool:
-        """Return whether a part begins with a link, or has a heading and no links at all.
+        """Return whether a block may be an entry: it begins with a link, or has only a heading.
 
         If a heading has links below it, the part is a box next to the text.
         """
@@ -135,7 +136,7 @@ class _Parts:
         return opening is not None and (opening.is_linked or not self._letters.linked[part])
 
     def are_links(self, parts: Sequence[int]) -> bool:
-        """Return whether parts consist of nothing but links that aren't headings."""
+        """Return whether parts are nothing but links, which aren't headings."""
         if self._openings[parts[0]].kind:
             return False
         linked = sum([self._letters.linked[part] for part in parts])
@@ -143,7 +144,9 @@ class _Parts:
 
 
 class _Place(NamedTuple):
-    """The smallest block around a block that also contains the headline, and whether an element
+    """Where a block is, compared with the headline.
+
+    This is the smallest block around it that also contains the headline, and whether an element
     around it has a tag or a name that puts it next to the text, such as a sidebar.
     """
 
@@ -152,7 +155,7 @@ class _Place(NamedTuple):
 
 
 class _Surroundings:
-    """Tells whether blocks of a page belong to its text."""
+    """Tells whether blocks belong to the text of a page, by the elements around them."""
 
     def __init__(self, blocks: Blocks, headline: int) -> None:
         self._blocks = blocks
@@ -167,17 +170,21 @@ class _Surroundings:
             is_around_article = is_around_article or blocks.kinds[block] == _ARTICLE
 
     def is_beside(self, holder: int) -> bool:
-        """Return whether an element around a block has a tag or a name that puts it next to the
-        text. Elements around the headline don't count.
+        """Return whether a block is next to the text, by the tag or name of an element around it.
+
+        Elements around the headline don't count.
         """
         return self._place_of(holder).is_beside
 
     def are_of_headline(self, holder: int) -> bool:
-        """Return whether there is a headline, and no <article> contains it without this block."""
+        """Return whether a block belongs to the headline.
+
+        It doesn't if there is none, or if an <article> contains the headline without the block.
+        """
         return self._has_headline and self._place_of(holder).common not in self._around_article
 
     def _place_of(self, block: int) -> _Place:
-        """Return the place of a block, and remember it with those of the blocks around it."""
+        """Find out where a block is, and remember it for this and all blocks around it."""
         names = self._blocks.names
         kinds = self._blocks.kinds
         way: list[int] = []

@@ -1,4 +1,4 @@
-"""Recognize listings, and find out where they lead.
+"""Recognize listings, which are pages that mostly lead to others, and find out where they lead.
 
 A listing consists of links, or of teasers: excerpts of other pages, each below a heading that links
 to its page. A listing is identified by the pages that it leads to, not by its name: the archive of
@@ -24,32 +24,36 @@ _LEVELS: Final = 3
 _LEAST_LINKS: Final = 5
 _LINKED_SHARE: Final = 0.5
 _HOME: Final = ""
-"""The target of a link to the home page."""
+"""The target that stands for the home page."""
 
 _LEAST_PROSE: Final = 30
-"""How many letters beside links and headings show that a page isn't a listing, if its links are in
-a sidebar."""
+"""The number of letters, not counting links and headings, that an article has at least.
+
+A page whose links are in a sidebar isn't a listing if it has that many.
+"""
 
 _WHOLE: Final = 0.8
-"""The least share of a single teaser's heading that is a link. "Harbour extends Place" is the name
-of a class."""
+"""The share of its heading that a single teaser must link.
+
+"Harbour extends Place" is the name of a class.
+"""
 
 _SHARE_TO_PAGES: Final = 0.5
 _MOST_LINKS: Final = 400
 _LONGEST_TEXT: Final = 300  # letters of a link
 _SHARE_BEFORE: Final = 0.2
-"""The largest share of a page's letters that may come before the first teaser."""
+"""The maximum share of a page's letters that may come before the first teaser."""
 
 
 class Listing(NamedTuple):
-    """Where a listing leads, and whether it consists of teasers instead of mere links."""
+    """Where the links of a listing lead, and whether it consists of teasers or of mere links."""
 
     targets: tuple[str, ...]
     has_teasers: bool
 
 
 def listing_of(blocks: Blocks, links: Sequence[str], url: str = "") -> Listing | None:
-    """Return the targets of a listing, or None if a page isn't a listing.
+    """Find out where a listing leads, or return None if a page isn't a listing.
 
     Links to the home page and to other views of the listing aren't among them.
 
@@ -77,7 +81,7 @@ def listing_of(blocks: Blocks, links: Sequence[str], url: str = "") -> Listing |
 
 
 def _lead_to_pages(blocks: Blocks) -> bool:
-    """Return whether the links of a page lead to other pages, by the letters of their texts.
+    """Return whether the links on a page mostly lead to other pages, by the length of their texts.
 
     The questions of an FAQ lead to its answers, and the headings of an accordion only open it.
     """
@@ -106,7 +110,10 @@ def _links_are_beside_prose(blocks: Blocks) -> bool:
 
 
 def _outside_sidebars(blocks: Blocks) -> Container[int]:
-    """Return the blocks in the only <main> of a page, or in all of it, outside of sidebars."""
+    """Return the blocks that aren't in sidebars.
+
+    If the page has a single <main>, only those in it.
+    """
     mains = [block for block, kind in enumerate(blocks.kinds) if kind == _MAIN]
     whole = mains[0] if len(mains) == 1 else 0
     outside = set(range(whole, blocks.ends[whole])) if blocks.ends else set()
@@ -117,7 +124,7 @@ def _outside_sidebars(blocks: Blocks) -> Container[int]:
 
 
 def _other_views(blocks: Blocks, own: str, query: str) -> set[str]:
-    """Return the target `own` if the page leads to it with another query, or an empty set.
+    """Return the target `own` if a listing has links to other views of itself, or nothing.
 
     The print view of a listing leads back to the listing, which may lead to the print view.
     """
@@ -134,7 +141,7 @@ def _query_of(url: str) -> str:
 
 
 def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
-    """Return the targets of the headings of teasers if the page consists of teasers.
+    """Return where the teasers of a page lead, if it consists of teasers.
 
     The name of the site above an article may be a heading as well, with a link to the home page.
     """
@@ -173,7 +180,7 @@ def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
 
 
 def _holder_of(link: LexborNode, headings: Container[int]) -> int | None:
-    """Return the `mem_id` of the heading around a link, or None if there is none."""
+    """Return the `mem_id` of the heading that a link is in, or None."""
     outer = link.parent
     for _ in range(_LEVELS):
         if outer is None:
@@ -196,7 +203,7 @@ def _is_own(target: str, own: str) -> bool:
 
 
 def _heading_around(blocks: Blocks, block: int) -> int:
-    """Return the heading that a block is, or is inside of, or -1 if there is none."""
+    """Return the heading that a block is or that is around it, or -1."""
     if blocks.kinds[block] in _HEADINGS:
         return block
     parent = blocks.parents[block]

@@ -85,7 +85,10 @@ _LEAST_SHARE_BESIDE: Final = 0.05
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return the article of a page or, if it has none, everything but navigation and the like."""
+    """Return the text of the article on a page.
+
+    If there is no article, that is everything except navigation and the like.
+    """
     blocks = page.blocks
     if not blocks.lines:
         return ""
@@ -140,7 +143,10 @@ def _has_article(read: PageLines, kept: list[int]) -> bool:
 
 
 class _Descent:
-    """Descends from the body to the article, without the lines that are noise."""
+    """Finds the article of a page, by descending from the body to the block that contains it.
+
+    Lines of noise are left out.
+    """
 
     def __init__(self, page: HtmlPage, read: PageLines, kept: list[int], headline: int) -> None:
         self._page = page
@@ -172,9 +178,10 @@ class _Descent:
         self._classes: dict[int, frozenset[str]] = {}
 
     def _near_headline(self) -> range:
-        """Return the blocks of the smallest one around the headline that has prose, even noise.
+        """Return the blocks that are close to the headline: those of the smallest one with prose.
 
-        Without a headline, it is the whole page.
+        That block contains the headline, and its prose may be noise. Without a headline, it is the
+        whole page.
         """
         blocks = self._blocks
         for block in blocks.way_to(self._headline):
@@ -183,7 +190,7 @@ class _Descent:
         return range(blocks.ends[0])
 
     def _cards(self, names: Names, near: range) -> Set[int]:
-        """Return the blocks of cards and of lists below, which lead to other pages."""
+        """Return the blocks of cards, and of lists below an article, which lead to other pages."""
         measures = self._measures
         before = Before(self._blocks, self._kept, self._read.is_prose)
         sizes = Sizes(measures.every, measures.prose, measures.own_prose)
@@ -201,7 +208,10 @@ class _Descent:
         return frozenset() if cards and is_published_article(self._page) else cards
 
     def article(self) -> list[int]:
-        """Return the numbers of the article's lines or, without one, of all lines except noise."""
+        """Return the numbers of the lines of the article.
+
+        Without an article, all but noise count.
+        """
         blocks = self._blocks
         weights = self._weights
         article = 0
@@ -248,7 +258,7 @@ class _Descent:
         return is_inside or blocks.parents[self._headline] in blocks.way_to(article)
 
     def _is_called_noise(self, article: int) -> bool:
-        """Return whether a block is only read because a name of noise didn't count.
+        """Return whether a block is named as noise, but was read because it is so long.
 
         Such a block may be a long footer or cookie banner, so it doesn't represent the page.
         """
@@ -261,7 +271,7 @@ class _Descent:
         )
 
     def _leaves_members(self, article: int, inner: int) -> bool:
-        """Return whether descending to `inner` would lose members with more prose than it has."""
+        """Return whether a step to `inner` would lose members that have more prose than it has."""
         stays = self._prose[inner]
         if self._prose[article] - stays <= stays:
             return False
@@ -272,7 +282,7 @@ class _Descent:
         return are_left(self._members, span, inside, stays)
 
     def _left(self, block: int, inner: int) -> float:
-        """Return how many bytes `block`, next to `inner`, would lose by descending to `inner`."""
+        """Return how many bytes of `block`, next to `inner`, would be lost by a step to `inner`."""
         read = self._read
         kinds = self._blocks.kinds
         size = self._sizes[block]
@@ -309,7 +319,7 @@ class _Descent:
         return size if leaves_headline and size >= _LARGE * self._prose[inner] else 0
 
     def _left_below_headings(self, inside: Sequence[int], inner: int) -> int:
-        """Return how many bytes below headings of their own would be lost next to a short text.
+        """Return how many bytes in sections next to a short text a step would lose.
 
         Shops describe a product in a paragraph, and put its features, materials and measures into
         sections that open with a click. They count if they have more text than that paragraph.
@@ -335,7 +345,7 @@ class _Descent:
         return size if size > prose else 0
 
     def _is_short(self, article: int) -> bool:
-        """Return whether an article is so short that what is around it may belong to it.
+        """Return whether an article is so short that text around it may belong to it.
 
         A long article is found without that, even in the template of another site, and so is one
         that is named as such.
@@ -344,11 +354,11 @@ class _Descent:
         return not is_named and self._prose[article] <= _SHORT
 
     def _is_code(self, block: int) -> bool:
-        """Return whether a block consists of code, which can't represent the article around it."""
+        """Return whether a block is all code, which can't stand for the article around it."""
         return self._code[block] >= _ALL_CODE * self._every[block]
 
     def _is_note(self, block: int, inner: int) -> bool:
-        """Return whether a paragraph next to an <article> with the headline isn't part of it.
+        """Return whether a paragraph is only a note next to an <article> that has the headline.
 
         Such a paragraph is the license of a manual, for example. With more text outside of the
         <article>, the template has put the headline and the first paragraphs into it.
@@ -360,7 +370,7 @@ class _Descent:
         return inner in self._around_headline and outside < _LARGE * self._prose[inner]
 
     def _is_listed_above(self, block: int, inner: int) -> bool:
-        """Return whether a block of links between the headline and a little prose is the content.
+        """Return whether a block of links is the content, although there is some prose below it.
 
         This is so in a shop that describes a category below its products.
         """
@@ -372,7 +382,7 @@ class _Descent:
         )
 
     def _are_teasers(self, block: int, inner: int) -> bool:
-        """Return whether two blocks are teasers of other pages, each below a heading that links."""
+        """Return whether two blocks are teasers of other pages. The heading of each is a link."""
         if not self._open_alike(block, inner) or not self._openings[inner].is_linked:
             return False
         first = self._classes_of(block)
@@ -380,11 +390,11 @@ class _Descent:
         return first == second or not first.isdisjoint(second)
 
     def _are_sections(self, block: int, inner: int) -> bool:
-        """Return whether two blocks are sections of one page, each below its own heading."""
+        """Return whether two blocks are sections of one page. Each has its own heading."""
         return self._open_alike(block, inner) and not self._openings[inner].is_linked
 
     def _open_alike(self, block: int, inner: int) -> bool:
-        """Return whether two elements with the same tag begin with headings of the same level.
+        """Return whether two elements begin alike: they have the same tag and level of heading.
 
         Both headings must be links, or neither. The page's headline doesn't count as a heading.
         """
@@ -396,7 +406,7 @@ class _Descent:
         )
 
     def _are_alike(self, block: int, other: int) -> bool:
-        """Return whether the classes of two blocks show that they are of the same kind.
+        """Return whether two blocks are of the same kind, by their classes.
 
         Parts of one article may be numbered, or the first one may have an additional class.
         Elements that are named as articles may be different articles.
@@ -443,7 +453,7 @@ class _Descent:
         return lead
 
     def _beside_headline(self, article: int) -> range:
-        """Return the blocks next to the headline but outside of `article`, if they have content.
+        """Return the blocks next to the headline and outside of `article` if they have any content.
 
         An author and a date don't count as content.
         """

@@ -1,4 +1,4 @@
-"""Read the marks of a page: its names, pictures, players, declared data, text and links.
+"""Read what tells a page apart from similar ones: names, pictures, players, data, text and links.
 
 The walk for the main text collects links and pictures, so those in navigation, footers and the like
 aren't marks of the page.
@@ -60,7 +60,7 @@ _PUNCTUATION: Final = " .:!?…»)”’\"'"
 def read_marks(
     page: HtmlPage, text: str, url: str = "", *, with_numbers: bool = False
 ) -> ShownMarks:
-    """Read the marks of a page.
+    """Read the marks of a page, which show what content it has.
 
     Args:
         page: The page.
@@ -92,7 +92,7 @@ def read_marks(
 
 
 def marks_of_text(text: str, title: str | None, *, with_numbers: bool = False) -> ShownMarks | None:
-    """Return the marks of a text that comes without HTML.
+    """Read the marks of a text that comes without HTML.
 
     They are None for a text without a title, unless its numbers tell it apart from others.
 
@@ -114,7 +114,7 @@ def marks_of_text(text: str, title: str | None, *, with_numbers: bool = False) -
 
 
 def _meta(page: HtmlPage) -> dict[str, str]:
-    """Return the values of the page's <meta> elements, by property."""
+    """Return what the <meta> elements of a page say, by property."""
     head = page.tree.head
     if head is None:
         return {}
@@ -132,7 +132,7 @@ def _meta(page: HtmlPage) -> dict[str, str]:
 
 
 class Heading(NamedTuple):
-    """A heading of the content. `is_first` is True for an <h1>."""
+    """The text of a heading in the content. `is_first` is True for an <h1>."""
 
     text: str
     is_first: bool
@@ -157,7 +157,7 @@ def _headings_of_page(blocks: Blocks, url: str) -> Iterator[Heading]:
 
 
 def _headings_with_links(blocks: Blocks) -> Iterator[tuple[Heading, int, int]]:
-    """Yield the headings of the content, each with its number of linked letters and its block."""
+    """Yield each heading of the content with its number of linked letters and its block."""
     kinds = blocks.kinds
     parents = blocks.parents
     for text, linked, block in blocks.lines:
@@ -199,10 +199,11 @@ def _names(page: HtmlPage, headings: Sequence[Heading], social_title: str) -> tu
 def _headlines(
     called: Sequence[tuple[str, Heading]], title: str, parts: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the longest heading that the title repeats, and another one that is a part of it.
+    """Return the headings that are headlines, because the title repeats them.
 
-    One of them may be the name of the site. The name of a manual with a version isn't one, because
-    it differs in other versions of the page.
+    These are the longest one, and another one that is a part of it. One of them may be the name of
+    the site. The name of a manual with a version isn't one, because it differs in other versions of
+    the page.
     """
     around = f" {title} "
     longest = ""
@@ -281,7 +282,7 @@ def _players(blocks: Blocks, elements: Elements, embeds: Sequence[str]) -> tuple
 
 
 def _picture_name(node: LexborNode, attributes: Mapping[str, str | None]) -> str | None:
-    """Return the name of the first picture of an element, whether it is loaded late or at once."""
+    """Return the name of the picture that an element shows, loaded late or at once."""
     name = first_picture(attributes)
     outer = node.parent
     if name is not None or outer is None or outer.tag != "picture":
@@ -296,7 +297,10 @@ class _Place(NamedTuple):
 
 
 def _stands_alone(node: LexborNode) -> bool:
-    """Return whether a picture is neither a link to a page, nor in such a link or a list."""
+    """Return whether a picture is neither in a list nor in a link to another page.
+
+    It may be such a link itself only if the link leads to a picture.
+    """
     if node.tag_id == _LINK and not mark_words.PICTURE_FILE.search(node.attrs.get("href") or ""):
         return False
     place = _place_of(node)
@@ -304,7 +308,7 @@ def _stands_alone(node: LexborNode) -> bool:
 
 
 def _place_of(node: LexborNode) -> _Place:
-    """Return whether an element is in a link to a page, and whether it is in a list or table."""
+    """Return whether an element is inside of a link to a page, and inside of a list or table."""
     in_link = in_list = False
     outer = node.parent
     for _ in range(4):
@@ -323,7 +327,7 @@ def _place_of(node: LexborNode) -> _Place:
 
 
 def _steady_text(blocks: Blocks, text: str, names: Sequence[ShownName]) -> str:
-    """Return the main text without names, links, and the numbers of visits and dates."""
+    """Remove names, links, and the numbers of visits and dates from the main text."""
     linked = {line for line, letters, _ in blocks.lines if 2 * letters > len(line)}
     called = {name.words for name in names}
     endings = tuple({name.words[-1] for name in names})
@@ -345,7 +349,7 @@ def _steady_text(blocks: Blocks, text: str, names: Sequence[ShownName]) -> str:
 
 
 def _text_of_teasers(listing: Listing | None) -> str:
-    """Return what takes the place of the text of several teasers, or "" for other pages.
+    """Return a text that stands for several teasers, or "" if the page has none.
 
     A listing may shorten its teasers in another way than a listing of the same pages does.
     """
@@ -355,7 +359,7 @@ def _text_of_teasers(listing: Listing | None) -> str:
 
 
 def _end_of(line: str) -> str:
-    """Return the last letters of a line, before its punctuation."""
+    """Return the last letters of a line, not counting punctuation."""
     return line[-8:].rstrip(_PUNCTUATION).lower()
 
 

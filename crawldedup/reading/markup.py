@@ -1,4 +1,4 @@
-"""Recognize HTML, and rewrite XHTML and ruby so every HTML parser reads them correctly."""
+"""Recognize HTML, and rewrite XHTML and ruby annotations so HTML parsers read them correctly."""
 
 import html
 import re
@@ -55,7 +55,7 @@ _READING: Final = re.compile(
 
 
 def is_html(text: str, *, parts: bool = True) -> bool:
-    """Return whether a text is HTML source, such as a page that a server sends as plain text.
+    """Return whether a text is HTML source. A server may have sent it as plain text.
 
     Args:
         text: The text.
@@ -73,7 +73,7 @@ def is_html(text: str, *, parts: bool = True) -> bool:
 
 
 def as_html(page: str, most_tags: int) -> str:
-    """Return a page of XHTML as HTML, if it declares to be XHTML and is well-formed.
+    """Convert a page of XHTML to HTML, if it declares to be XHTML and is well-formed.
 
     In XML, `<title/>` is an empty title, not the start of one that swallows the page. Any other
     page is returned as it is, and so is one with more than `most_tags` tags.
@@ -94,7 +94,7 @@ def as_html(page: str, most_tags: int) -> str:
 
 
 def _differs(page: str) -> bool:
-    """Return whether an HTML parser may read a page differently from an XML parser."""
+    """Return whether an HTML parser might misread a page that is XML."""
     if "<![CDATA[" in page or _PREFIXED.search(page):
         return True
     # Splitting the page at the ends of tags takes a tenth of the time of a pattern.
@@ -106,7 +106,7 @@ def _differs(page: str) -> bool:
 
 
 def _without_doctype(page: str) -> str:
-    """Return a page without the declarations of entities, which a parser would expand."""
+    """Remove the declarations of entities from a page, because a parser would expand them."""
     page = page.lstrip("\ufeff \t\r\n\f")
     place = page.find("<!DOCTYPE", 0, _HEAD)
     doctype = _DOCTYPE.match(page, place) if place >= 0 else None
@@ -115,7 +115,7 @@ def _without_doctype(page: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _by_numbers(entity: str) -> str:
-    """Return an HTML entity as the numbers of its characters, because XML only has five names."""
+    """Return the numeric form of an HTML entity, because XML only has five names."""
     name = entity.removeprefix("&")
     if name in _ENTITIES_OF_XML or name not in html5:
         return entity
@@ -123,7 +123,7 @@ def _by_numbers(entity: str) -> str:
 
 
 class _Writer:
-    """Writes the output of an XML parser as HTML.
+    """Writes a page of XHTML as HTML, while an XML parser reads it.
 
     Namespaces aren't resolved, because a name of one letter may stand for one of a million letters.
     """
@@ -134,7 +134,7 @@ class _Writer:
         self._raw = ""  # the open element whose text isn't markup
 
     def read(self, page: str) -> None:
-        """Read a page. Raises ExpatError if it isn't well-formed, or declares entities."""
+        """Convert a page. Raises ExpatError if it isn't well-formed, or declares entities."""
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self._refuse
@@ -182,6 +182,6 @@ class _Writer:
 
 
 def without_readings(page: str) -> str:
-    """Return a page without the readings in <ruby>, which aren't part of the text."""
+    """Remove the readings in <ruby> from a page, because they aren't part of the text."""
     # Pages with tags in capital letters are older than <ruby>.
     return _READING.sub("", page) if "ruby" in page else page

@@ -1,4 +1,4 @@
-"""Measure the blocks of a page: how much text and prose there is in each, and what it weighs."""
+"""Measure how much text and prose is in each block of a page, and how much that weighs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, totals
 from crawldedup.reading.page_lines import PageLines
 
 SINGLE: Final = kinds_of(["li", "p"])
-"""Elements that are next to others of their kind, and belong together."""
+"""Tags of elements that are among others of their kind and belong together with them."""
 PRE: Final = kind_of("pre")
 
 _BESIDE_HEADLINE: Final = 3  # times the weight of prose next to a headline
@@ -18,7 +18,7 @@ _PARTS: Final = 64  # weights are counted in this fraction of a byte, so all sum
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measures:
-    """The sizes of blocks in bytes, without the lines that are noise.
+    """How much text each block of a page has, in bytes, without the lines that are noise.
 
     The first two only have a block's own lines. The others include all blocks inside of it.
     """
@@ -36,7 +36,7 @@ class Measures:
 
     @classmethod
     def of(cls, read: PageLines, kept: Sequence[int], near_headline: range) -> Self:
-        """Measure the blocks of a page by the lines that are kept."""
+        """Measure the blocks of a page, counting only lines that are kept."""
         blocks = read.blocks
         count = len(blocks.ends)
         own = [0] * count
@@ -78,5 +78,5 @@ class Measures:
 
 
 def _holder_of(blocks: Blocks, block: int) -> int:
-    """Return the block in which a paragraph is next to others."""
+    """Return the block that contains a paragraph and others next to it."""
     return blocks.parents[block] if blocks.kinds[block] in SINGLE else block

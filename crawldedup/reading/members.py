@@ -1,4 +1,4 @@
-"""Find the members that a page describes, such as the methods in the reference of a class.
+"""Find the members that a reference page describes, such as the methods of a class.
 
 Such a page describes the class in a few paragraphs, and then each method in one or two sentences.
 The paragraphs look more like an article because they are together. But if the members have more
@@ -14,20 +14,20 @@ from crawldedup.reading.blocks import Blocks
 from crawldedup.reading.headline import is_title
 from crawldedup.reading.page_lines import LINK
 
-_FEWEST: Final = 8  # members
+_FEWEST: Final = 8  # the minimum number of members
 _TEASER: Final = 0.3  # a line of prose with this share of links counts as a teaser
-_LEAST_TITLE: Final = 25  # letters of a link that is a title, not the name of a member
-_LEVELS: Final = 3  # blocks around a line that are searched for a class
+_LEAST_TITLE: Final = 25  # the letters of a link that is a title, not the name of a member
+_LEVELS: Final = 3  # how many blocks around a line are searched for a class
 _READ: Final = 300  # characters of a class attribute
 
 Key = tuple[int, str]
 
 
 class Member(NamedTuple):
-    """A line of prose in a part of the page that may describe a member.
+    """A line of prose that may describe a member.
 
-    `block` is the block of that part, `key` its tag and its first class, and `size` the number of
-    bytes in the line.
+    `block` is the block of that part of the page, `key` its tag and its first class, and `size` the
+    number of bytes in the line.
     """
 
     block: int
@@ -38,7 +38,7 @@ class Member(NamedTuple):
 def members_of(
     blocks: Blocks, kept: Sequence[int], sizes: Sequence[int], is_prose: Sequence[bool]
 ) -> list[Member]:
-    """Return the lines of prose that are in parts with a class and aren't teasers.
+    """Return the lines of prose in parts with a class that aren't teasers. They may be members.
 
     Args:
         blocks: The blocks of the page.
@@ -70,7 +70,7 @@ def members_of(
 
 
 def _part_around(blocks: Blocks, block: int) -> tuple[int, str]:
-    """Return the closest block with a class around a line, and its first class or ""."""
+    """Return the closest block around a line that has a class, and its first class or ""."""
     for _ in range(_LEVELS):
         if block <= 0:
             break
@@ -82,7 +82,7 @@ def _part_around(blocks: Blocks, block: int) -> tuple[int, str]:
 
 
 def are_left(members: Sequence[Member], article: range, inner: range, least: int) -> bool:
-    """Return whether `article` has many members of one kind that aren't in `inner`.
+    """Return whether reading only `inner` would leave out many members of one kind in `article`.
 
     Args:
         members: The members of the page.

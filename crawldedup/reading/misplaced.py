@@ -1,4 +1,4 @@
-"""Limit the memory that a text with misplaced tags can take.
+"""Reject pages on which misplaced tags would make the parser take too much memory.
 
 A parser ignores a tag that isn't allowed where it is, such as the start of a cell outside of a
 table or a second `<body>`, and continues the text before it. Text inside of a table but outside of
@@ -70,7 +70,9 @@ _SPECIAL: Final = _MAY_END_NO_TEXT | _OF_TABLES | _RAW | _BACK_TO_HTML | {*_FORE
 
 
 def check_copied_text(html: str, tags: int, size: int) -> None:
-    """Raise PageError("too_deep") if text between misplaced tags may take hundreds of megabytes.
+    """Reject a page whose misplaced tags may make the parser copy hundreds of megabytes.
+
+    Raises PageError("too_deep").
 
     Takes linear time. Pages of fewer than 80,000 letters take less than 150 MB.
 
@@ -118,7 +120,7 @@ def _check_each_text(html: str) -> None:
 
 
 class _Texts:
-    """Counts the bytes that are copied to continue the texts of a page, token by token.
+    """Counts the bytes that a parser copies in order to continue texts, token by token.
 
     Attributes:
         copied: The bytes that may have been copied.
@@ -138,11 +140,11 @@ class _Texts:
         self._knows_tables = True
         self._open = dict.fromkeys((*_FOREIGN, "template"), 0)
         self._back_to_html = ""
-        self._has_html_inside = False  # of SVG or MathML
+        self._has_html_inside = False  # whether HTML is inside of SVG or MathML
         self._ends_nothing = False  # because tags that end a text elsewhere are ignored
 
     def add(self, text: str) -> None:
-        """Read a text between two tags."""
+        """Count a text between two tags."""
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         cells = self._cells
         if cells and not (self._knows_tables and cells[-1] in _CELLS) and text.strip(_WHITE_SPACE):
@@ -157,7 +159,7 @@ class _Texts:
         self.took_memory = False
 
     def read_special(self, html: str, name: str, place: int, *, is_end: bool) -> int:
-        """Read a tag that ends at `place` and does more than end a text.
+        """Take account of a tag that ends at `place` and does more than end a text.
 
         Return where the tag ends or, for a script and the like, where its text ends.
         """
@@ -236,7 +238,7 @@ class _Texts:
             self._knows_tables = False
 
     def skip(self, html: str, start: int, end: int) -> int:
-        """Read a comment or the like, and return where it ends."""
+        """Skip a comment or the like, and return where it ends."""
         self.took_memory = True
         if html.startswith("<!--", start):
             comment = _END_OF_COMMENT.search(html, start + len("<!"))

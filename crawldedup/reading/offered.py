@@ -1,4 +1,4 @@
-"""Find the lists that a page with little text offers, such as those below "You may also like".
+"""Leave out lists of other pages that a short page offers, such as those below "You may also like".
 
 Shops choose new lists for each visitor, and next to the short description of a product, they make
 up most of the page. Longer texts are found without such lists anyway.
@@ -15,15 +15,15 @@ from crawldedup.reading.page_lines import LINK, PageLines
 _LEAST_PROSE: Final = 250
 _MOST_PROSE: Final = 2_000
 _MOST_OFFERED: Final = 0.3
-"""The share of the page's prose that may be in such a list."""
+"""The maximum share of a page's prose that such a list may have."""
 
-_FEWEST: Final = 4  # lines of a list with its heading
+_FEWEST: Final = 4  # the minimum number of lines in a list, counting its heading
 _FEWEST_LINKS: Final = 2
-_MOST_HEADINGS: Final = 20  # the number that is looked at, because a page may have 100,000
+_MOST_HEADINGS: Final = 20  # the most headings to look at, as a page may have 100,000
 
 
 def without_offered(read: PageLines, kept: list[int], headline: int) -> list[int]:
-    """Return the numbers of the lines that aren't in lists of other pages.
+    """Return the lines that aren't in lists of offered pages, by their numbers.
 
     Args:
         read: The lines of the page.
@@ -60,9 +60,10 @@ def without_offered(read: PageLines, kept: list[int], headline: int) -> list[int
 def _listed_below(
     blocks: Blocks, kept: Sequence[int], place: int, around: Set[int]
 ) -> Sequence[int]:
-    """Return the lines of the largest block that begins with a heading.
+    """Return the lines of the list that a heading announces.
 
-    If nothing else is in it, the list is next to it, and ends before the next such heading.
+    It is the largest block that begins with the heading. If nothing else is in that block, the list
+    is next to it, and ends before the next such heading.
 
     Args:
         blocks: The blocks of the page.
@@ -86,7 +87,7 @@ def _listed_below(
 
 
 def _lines_in(blocks: Blocks, kept: Sequence[int], place: int, holder: int) -> Sequence[int]:
-    """Return the kept lines from a place up to the end of a block."""
+    """Return the kept lines from a place on that are inside of a block."""
     end = place
     while end < len(kept) and holder <= blocks.lines[kept[end]][2] < blocks.ends[holder]:
         end += 1

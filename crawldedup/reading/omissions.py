@@ -1,4 +1,4 @@
-"""Summarize what is left out of the compared text of a page, and why.
+"""Tell users which parts of a page are left out of the compared text, and why.
 
 Crawls don't need this, so it walks the page once more when somebody asks for it.
 """
@@ -31,7 +31,7 @@ OTHERS: Final = "in other parts"
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """A summary of the lines of a page that aren't compared for the same reason."""
+    """Lines of a page that aren't compared, all for the same reason, in summary."""
 
     reason: str  #: Where they are: `in <footer>`, `named "share"`, `in comments`, `hidden`.
     lines: int  #: The number of lines.
@@ -40,7 +40,7 @@ class Omission:
 
 
 def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) -> list[Omission]:
-    """Return what a page shows besides its compared text, most words first.
+    """Summarize what a page shows besides its compared text, most words first.
 
     Args:
         page: The page.
@@ -79,7 +79,7 @@ def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) ->
 
 
 def _reasons(page: HtmlPage, blocks: Blocks) -> list[str]:
-    """Return the reason why each block may be left out, or "".
+    """Return why each block may be left out, or "" for blocks without a reason.
 
     If several of the elements around a block have a reason, the outermost one counts.
     """
@@ -108,6 +108,6 @@ def _reason(page: HtmlPage, blocks: Blocks, block: int) -> str:
 
 
 def in_words(omissions: tuple[Omission, ...]) -> Iterator[str]:
-    """Yield a line for each reason, such as "41 lines in <footer>, 620 words"."""
+    """Yield a line for each reason, as in "41 lines in <footer>, 620 words"."""
     for each in omissions:
         yield f"{pluralize(each.lines, 'line')} {each.reason}, {pluralize(each.words, 'word')}"

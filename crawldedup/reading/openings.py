@@ -1,5 +1,6 @@
-"""Find the links and headings that name something, and the first heading in each block, with
-which a section or a teaser begins.
+"""Find the headings and links that name something, and those with which blocks begin.
+
+A section or a teaser begins with such a heading.
 """
 
 from collections import defaultdict
@@ -17,21 +18,21 @@ NameLine = tuple[int, bool, bool]
 
 
 class Names(NamedTuple):
-    """The headings of a page and its lines with links, because these name what they belong to."""
+    """The headings and the lines with links on a page, which name what they belong to."""
 
     lines: Sequence[NameLine]
     parts: Mapping[int, Sequence[int]]  #: The children of each block with such lines.
 
 
 class Opening(NamedTuple):
-    """How a block begins: the tag of its first heading, or 0 for a link, and whether it links."""
+    """How a block begins: the tag of its first heading, or 0 for a link, and if it's linked."""
 
     kind: int
     is_linked: bool
 
 
 def names_of(blocks: Blocks, kept: Sequence[int]) -> Names:
-    """Return the headings and the lines with links among the kept lines."""
+    """Find the headings and the lines with links among the kept lines."""
     kinds = blocks.kinds
     parents = blocks.parents
     lines: list[NameLine] = []
@@ -51,7 +52,7 @@ def names_of(blocks: Blocks, kept: Sequence[int]) -> Names:
 
 
 def openings_of(blocks: Blocks, names: Names) -> dict[int, Opening]:
-    """Return the first heading of each block. Blocks without one are missing."""
+    """Find the first heading in each block. Blocks without one are missing."""
     kinds = blocks.kinds
     parents = blocks.parents
     headings = []
@@ -63,7 +64,7 @@ def openings_of(blocks: Blocks, names: Names) -> dict[int, Opening]:
 
 
 def first_in_blocks(blocks: Blocks, openings: Iterable[tuple[int, Opening]]) -> dict[int, Opening]:
-    """Return the first of the openings in each block, those of inner blocks included.
+    """Find the first opening in each block, including those of inner blocks.
 
     Args:
         blocks: The blocks of the page.

@@ -1,4 +1,4 @@
-"""Find out about each line of a page whether it is prose, a link in a list of links, or noise.
+"""Sort the lines of a page into prose, links in lists of links, and noise.
 
 A line is prose if it isn't a link, and is long and has punctuation, or is very long. Noise is
 navigation, footers, hidden elements, and elements with names such as share, related or comments. A
@@ -22,7 +22,7 @@ from crawldedup.reading.blocks import (
 )
 
 LINK: Final = 0.5
-"""The least share of links in a line that is a link."""
+"""If at least this share of a line is linked, the line is a link."""
 
 _CAPTION, _MAIN, _TABLE = (kind_of(tag) for tag in ("figcaption", "main", "table"))
 _LISTINGS: Final = kinds_of(["pre", "table"])
@@ -55,11 +55,11 @@ _FOOTER: Final = 500
 _PLAIN_WEIGHT: Final = 2
 _IN_ARTICLE: Final = 3
 NAMED_ARTICLE: Final = 8
-"""The weight of prose in an element that is named as an article."""
+"""How much prose weighs in an element whose name says that it is an article."""
 
 
 class PageLines:
-    """The properties of the lines of a page, by their numbers, and of its blocks.
+    """What is known about the lines of a page, by their numbers, and about its blocks.
 
     `sizes` has the bytes of each line. `is_prose` and `is_listed` say whether it is prose, or a
     link in a list of links. `factors` has the weight of prose in each block, which depends on the
@@ -112,7 +112,7 @@ class PageLines:
         return is_listed
 
     def without_noise(self) -> list[int]:
-        """Return the numbers of the lines outside of navigation and the like.
+        """Return the numbers of the lines that aren't navigation and the like.
 
         Also sets the `factors` of the blocks outside.
         """
@@ -146,7 +146,7 @@ class PageLines:
         return [line for line, (_, _, block) in enumerate(self.blocks.lines) if not is_noise[block]]
 
     def _main(self) -> int | None:
-        """Return the block of <main> if everything that counts is inside of it.
+        """Return the block of <main> if it contains everything that counts.
 
         A table next to a column of prose is the content if it is in <main> with the <h1>. But some
         templates close <main> after the headline, or only put it around the headline.
@@ -195,7 +195,7 @@ class PageLines:
         return share <= _BELIEVED_ELSE or prose <= _FOOTER
 
     def _is_of_listing(self, block: int) -> bool:
-        """Return whether a block is the caption of code or a table, unlike one of a picture."""
+        """Return whether a block is the caption of code or of a table, rather than of a picture."""
         figure = self.blocks.parents[block]
         return self.blocks.kinds[block] == _CAPTION and not _LISTINGS.isdisjoint(
             self.blocks.kinds[figure : self.blocks.ends[figure]]

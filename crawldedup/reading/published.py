@@ -1,4 +1,4 @@
-"""Tell whether a page declares that it's one article with a date of publication.
+"""Find out whether a page declares to be one article with a date of publication.
 
 Lists below an article lead to other articles, while lists below a description are what the page is
 about. Both can look the same. But content management systems write the date of an article into its
@@ -20,7 +20,7 @@ _DATES: Final = frozenset(
         "published_date", "sailthru.date",
     ]
 )  # fmt: skip
-"""Names of <meta> elements, in lowercase."""
+"""Names of <meta> elements that hold the date of publication, in lowercase."""
 
 _NAMES: Final = ("property", "name", "itemprop")
 _MOST_METAS: Final = 200
@@ -36,7 +36,7 @@ _MICRODATA: Final = (
 
 
 def is_published_article(page: HtmlPage) -> bool:
-    """Return whether a page has a date of publication in its head, or describes a single article.
+    """Return whether a page is one article: it has a date of publication, or describes an article.
 
     A page that describes several articles is a list of them.
     """

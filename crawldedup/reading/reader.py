@@ -138,8 +138,9 @@ class PageReader:
 
     @property
     def profile(self) -> str:
-        """The name for everything that affects the bits. Indexes with different profiles are never
-        compared.
+        """The name of everything that affects the bits of fingerprints.
+
+        Indexes with different profiles are never compared.
         """
         extractor = self._extractor.name
         if self._extractor.version:
@@ -169,7 +170,7 @@ class PageReader:
         return ReadPage.of(content, fingerprint)
 
     def show_page(self, page: Page, key: Key = NO_KEY, known: Known = NOTHING) -> ReadPage:
-        """Read a page as in `read_page`, and summarize what is left out of its text.
+        """Read a page to show it: like `read_page`, and summarize what is left out of its text.
 
         Raises:
             PageError: The page cannot be read.
@@ -184,7 +185,7 @@ class PageReader:
     def content(
         self, page: Page, known: Known = NOTHING, key: Key = NO_KEY, *, with_text: bool = False
     ) -> PageContent:
-        """Return the content of a page of HTML or text, without its `known` volatile lines.
+        """Take everything that is compared from a page of HTML or text, except volatile lines.
 
         Args:
             page: The page.
@@ -259,7 +260,7 @@ class PageReader:
         return tuple(found)
 
     def _with_marks(self, page: Page, content: PageContent, read: PageText) -> PageContent:
-        """Read the marks that tell a page apart from its siblings, for the compared text."""
+        """Add the marks that tell a page apart from its siblings."""
         distinguish = self._options.distinguish
         if distinguish == "nothing":
             return content
@@ -288,7 +289,7 @@ class PageReader:
     def try_content(
         self, page: object, known: Known = NOTHING, key: Key = NO_KEY, *, with_text: bool = False
     ) -> Content:
-        """Return the content of a page as in `content`, or the error if it can't be read.
+        """Return the content of a page, or the error if it can't be read. See `content`.
 
         A page that was given as a fingerprint has no other content.
 
@@ -309,9 +310,7 @@ class PageReader:
     def try_fingerprints(
         self, pages: Sequence[Page], contents: Sequence[Content], key: Key
     ) -> list[FingerprintOrError]:
-        """Return the fingerprint of each page for an index with this key, or the reason why there
-        is none.
-        """
+        """Return the fingerprint of each page for an index with this key, or why there is none."""
         readable = [content for content in contents if isinstance(content, PageContent)]
         made = iter(self.fingerprints(readable, key))
         results: list[FingerprintOrError] = []
@@ -332,7 +331,10 @@ class PageReader:
         return results
 
     def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
-        """Make the fingerprints of many pages at once, with everything that the options require."""
+        """Make the fingerprints of many pages at once.
+
+        They have everything that the options require.
+        """
         options = self._options
         results = fingerprints(contents, min_words=options.min_words, key=key)
         if not options.keep_texts and not options.paragraphs:
@@ -345,7 +347,7 @@ class PageReader:
     def _with_kept_texts(
         self, content: PageContent, fingerprint: Fingerprint, key: Key
     ) -> Fingerprint:
-        """Add the paragraphs and the compressed text, if the options require them."""
+        """Add the paragraphs and the compressed text to a fingerprint, if options require it."""
         if self._options.paragraphs and not fingerprint.thin:
             fingerprint = replace(fingerprint, paragraphs=paragraphs_of(content.text, key))
         if self._options.keep_texts:
@@ -369,7 +371,7 @@ def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> Sho
 
 
 def _main_of(content: PageContent, read: PageText) -> MainText:
-    """Return the main text of a page for users, and its name.
+    """Return the main text of a page in the form that users get, and the name of the page.
 
     Users get all lines, even volatile ones that aren't compared, because otherwise the first pages
     of a site would have more lines than later ones. And unlike in the compared text, the name
@@ -382,14 +384,14 @@ def _main_of(content: PageContent, read: PageText) -> MainText:
 
 
 def _with_heading(main: MainText, page: HtmlPage) -> MainText:
-    """Let a text begin with the heading that is the name of its page, if it isn't in the text."""
+    """Put the heading that names a page in front of its text, unless the text contains it."""
     if not main.text or not main.name or not lacks_heading(main.text, main.name, page):
         return main
     return replace(main, text=f"{tidy(main.name)}\n{main.text}")
 
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:
-    """Return the marks without invisible characters in their texts."""
+    """Remove invisible characters from the texts of marks."""
     text = marks.text
     if text is None:
         return marks
@@ -398,7 +400,7 @@ def _of_seen(marks: ShownMarks) -> ShownMarks:
 
 
 def _of_shell(content: PageContent, shell: Shell) -> PageContent:
-    """Return the content of a page that a script fills.
+    """Return the content by which a shell is compared: a page that a script has yet to fill.
 
     Raises:
         PageError: Nothing tells the page apart from the others on its site.
@@ -419,7 +421,7 @@ def _lines_of(content: PageContent) -> list[str]:
 
 
 def _without_ages(content: PageContent) -> PageContent:
-    """Leave out the numbers that say how old a page is, or when it was printed."""
+    """Remove the numbers that say how old a page is, or when it was printed."""
     text = content.text
     whole = content.whole
     core = content.core
@@ -432,14 +434,14 @@ def _without_ages(content: PageContent) -> PageContent:
 
 
 def _with_numbers(content: PageContent, headings: Collection[str], key: Key) -> PageContent:
-    """Note the numbers of the lines that may change with every load."""
+    """Note the numbers of those lines that may turn out to change with every load."""
     return replace(content, numbers=numbers_of(_lines_of(content), headings, key))
 
 
 def _without_changing(
     content: PageContent, changing: Changing, headings: Collection[str], key: Key
 ) -> PageContent:
-    """Leave out the numbers that are known to change with every load.
+    """Remove the numbers that are known to change with every load.
 
     The content with all its numbers stays in `full`.
     """

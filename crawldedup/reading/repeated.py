@@ -1,4 +1,4 @@
-"""Find passages that a page contains twice, such as once for wide screens and once for phones.
+"""Leave out passages that a page contains twice, such as once for wide screens and once for phones.
 
 Only the first copy is read. Manuals repeat their steps for each programming language, and somebody
 who reads one of them needs all steps. So pages with code keep their copies.
@@ -11,13 +11,14 @@ from crawldedup.reading.blocks import kind_of
 from crawldedup.reading.page_lines import PageLines
 
 _PRE: Final = kind_of("pre")
-_FEWEST: Final = 2  # lines of a passage
-_LEAST_PROSE: Final = 60  # bytes of prose in a passage
-_LEAST_SHARE: Final = 0.5  # of prose in a passage: tables and prices repeat themselves
+_FEWEST: Final = 2  # the minimum number of lines of a passage
+_LEAST_PROSE: Final = 60  # the minimum number of bytes of prose in a passage
+# The least share of prose in a passage, as tables and prices repeat themselves.
+_LEAST_SHARE: Final = 0.5
 
 
 def without_repeated(read: PageLines, lines: list[int]) -> list[int]:
-    """Return the numbers of the lines that aren't in a passage that is on the page before.
+    """Return the lines that don't repeat a passage from further up on the page, by their numbers.
 
     Args:
         read: The lines of the page.
@@ -42,7 +43,7 @@ def without_repeated(read: PageLines, lines: list[int]) -> list[int]:
 
 
 def _length_of_copy(texts: Sequence[str], earlier: int, place: int) -> int:
-    """Return the number of lines at a place that are the same as those at an earlier place."""
+    """Return how many lines, from a place on, are the same as those from an earlier place on."""
     length = 0
     most = min(place - earlier, len(texts) - place)
     while length < most and texts[earlier + length] == texts[place + length]:
@@ -51,7 +52,7 @@ def _length_of_copy(texts: Sequence[str], earlier: int, place: int) -> int:
 
 
 def _is_passage(read: PageLines, copy: Sequence[int]) -> bool:
-    """Return whether repeated lines are long enough for a passage."""
+    """Return whether lines that are repeated are long enough to count as a passage."""
     if len(copy) < _FEWEST:
         return False
     prose = sum([read.sizes[line] for line in copy if read.is_prose[line]])

@@ -1,5 +1,6 @@
-"""Walk the elements of a page that may be a shell: its mount points, and the elements
-around them.
+"""Find the elements that show whether a page is a shell, which a script has yet to fill.
+
+These are its mount points, and the elements around the content, such as a header.
 """
 
 import re
@@ -29,7 +30,7 @@ from crawldedup.reading.mark_words import link_target, picture_name, player_name
 # Limits, because a page may have 100,000 of each, and an attribute may have megabytes.
 _MOST_ELEMENTS: Final = 600
 _MOST_AROUND: Final = 1_500
-"""Elements of a header, a navigation, a footer and the like."""
+"""The maximum number of elements in a header, a navigation, a footer and the like."""
 _MOST_LINKS: Final = 2
 _MOST_PARTS: Final = 40
 _LONGEST_LABEL: Final = 150
@@ -48,7 +49,7 @@ _WITH_SOURCE: Final = kinds_of(tags("img iframe frame video audio source embed o
 _SOURCES: Final = ("src", "data-src", "data")
 _NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
 _OWN_PARTS: Final = kinds_of(tags("article main section"))
-"""A header, a footer or an aside inside one of them belongs to it."""
+"""Elements to which a header, a footer or an aside inside of them belongs."""
 _HEADERS: Final = kinds_of(tags("header aside"))
 _FOOTERS: Final = kinds_of(tags("footer"))
 _NAVIGATION: Final = kinds_of(tags("nav dialog menu search"))
@@ -71,7 +72,7 @@ _NO_CONTAINERS: Final = kinds_of(
 
 @dataclass(slots=True)
 class Elements:
-    """What the elements of a body say about whether a script has yet to fill it.
+    """The elements of a page that matter for whether a script has yet to fill it.
 
     Attributes:
         ids: The IDs of the elements that a script may fill.
@@ -93,16 +94,16 @@ class Elements:
     has_controls: bool = False
 
     def is_around(self, node: LexborNode, line: str) -> bool:
-        """Return whether a line of an element is around the content, as on each page of a site."""
+        """Return whether a line is around the content, as in a header that all pages have."""
         return node.mem_id in self.places or line in self.texts
 
     def may_have_headings(self, node: LexborNode) -> bool:
-        """Return whether the headings in an element around the content are the site's."""
+        """Return whether the headings in an element around the content belong to the site."""
         return self.places.get(node.mem_id) == _AROUND
 
 
 def elements_of(page: HtmlPage) -> Elements | None:
-    """Return the elements of a page that matter for a shell.
+    """Find the elements of a page that matter for whether it is a shell.
 
     The result is None if they have content, or if there is no body.
     """
@@ -136,7 +137,7 @@ def elements_of(page: HtmlPage) -> Elements | None:
 
 
 def _note(node: LexborNode, found: Elements, *, is_around: bool) -> int:
-    """Note an element that matters for a shell.
+    """Record what an element says about whether the page is a shell.
 
     Return 1 for a link to elsewhere that isn't around the content, else 0.
     """
@@ -155,7 +156,7 @@ def _note(node: LexborNode, found: Elements, *, is_around: bool) -> int:
 
 
 def _rule_out(node: LexborNode, no_mounts: set[int]) -> None:
-    """Note that an element and those around it aren't mount points."""
+    """Note that neither an element nor those around it are mount points."""
     for outer in chain([node], elements_around(node)):
         if outer.mem_id in no_mounts:
             return
@@ -163,7 +164,7 @@ def _rule_out(node: LexborNode, no_mounts: set[int]) -> None:
 
 
 def _nodes(body: LexborNode, page: HtmlPage) -> Iterator[tuple[LexborNode, int]]:
-    """Yield the elements of a body that may show something, and where they are.
+    """Yield the elements of a body that may show something, and where each of them is.
 
     The inside of drawings is left out. The elements around the content come last, because the
     content of most pages shows that they aren't shells.
@@ -188,7 +189,7 @@ def _nodes(body: LexborNode, page: HtmlPage) -> Iterator[tuple[LexborNode, int]]
 
 
 def _place_of(node: LexborNode, outer: int, *, holds_heading: bool) -> int:
-    """Return where an element is: in the content, in a header, around the content, or outside.
+    """Return where an element is: in a header, otherwise around the content, in it, or outside.
 
     Its tag, its role and its names decide.
     """
@@ -215,14 +216,15 @@ def _is_called_around(name: str) -> bool:
 
 
 def _is_named(node: LexborNode) -> bool:
-    """Return whether an element is more than a part of a layout."""
+    """Return whether an element has a name, so it is more than a part of a layout."""
     is_own_tag = "-" in (node.tag or "") or node.tag_id == _MAIN
     return is_own_tag or not _SAYS_NOTHING.issuperset(node.attributes)
 
 
 def _is_slot(node: LexborNode) -> bool:
-    """Return whether a class, ID or tag names an element that ordinary pages also leave empty, such
-    as a slot for ads.
+    """Return whether an element is a slot that ordinary pages also leave empty, such as for ads.
+
+    Its class, ID or tag says so.
     """
     attributes = node.attributes
     names = [(attributes.get(name) or "")[:_LONGEST_LABEL] for name in ("class", "id")]
@@ -249,9 +251,7 @@ def _is_empty(node: LexborNode) -> bool:
 
 
 def _shows_content(node: LexborNode) -> bool:
-    """Return whether an element shows something that shells don't have: a field, a picture or a
-    player.
-    """
+    """Return whether an element shows a field, a picture or a player, which shells don't have."""
     kind = node.tag_id
     attributes = node.attributes if kind in _WITH_SOURCE or kind in _FIELDS else {}
     if kind in _FIELDS:
@@ -267,7 +267,7 @@ def _shows_content(node: LexborNode) -> bool:
 
 
 def _is_own(node: LexborNode, place: int) -> bool:
-    """Return whether a field or a picture around the content is the page's own.
+    """Return whether a field or a picture around the content belongs to the page, not the site.
 
     These belong to the site: an empty search field, the boxes of a banner, the pictures of a
     footer, and the picture in a header that links to the home page.
@@ -288,12 +288,12 @@ def _href(link: LexborNode) -> str:
 
 
 def _leads_away(link: LexborNode) -> bool:
-    """Return whether a link leads to another page, rather than to a newer browser."""
+    """Return whether a link leads to another page. One to a newer browser doesn't count."""
     return bool(link_target(_href(link))) and not is_called(link, shell_words.EXCUSE)
 
 
 def is_called(node: LexborNode, label: re.Pattern[str]) -> bool:
-    """Return whether the names of an element, or of one around it in the body, match `label`."""
+    """Return whether `label` matches a name of an element, or of one around it in the body."""
     for outer in chain([node], elements_around(node)):
         # A body may have such a name although all of its content is there.
         if outer.tag_id == _BODY:

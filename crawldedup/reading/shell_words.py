@@ -1,7 +1,7 @@
-"""The words by which shells are recognized: names of elements and scripts, notices and requests.
+"""The words by which shells (pages that a script has yet to fill) are recognized.
 
-They are those of many languages. A shell whose words are missing here is checked like any other
-page.
+They are names of elements and scripts, notices and requests in many languages. A shell whose words
+are missing here is checked like any other page.
 """
 
 import re
@@ -17,7 +17,7 @@ OF_OTHERS: Final = re.compile(
     r"intercom|zendesk|tawk|livechat|taboola|outbrain|criteo|disqus|addthis|sharethis",
     re.IGNORECASE,
 )
-"""Matches the addresses of scripts that don't fill pages."""
+"""Matches the addresses of scripts that never fill pages, such as those for statistics."""
 
 SPLASH: Final = re.compile(
     r"(?:^|[\s_-])(?:splash\w*|(?:pre|app|page)?-?load(?:er|ing)|spinner|skeleton|shimmer|"
@@ -37,7 +37,7 @@ AROUND: Final = re.compile(
     r"modal|popup|copyright)(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""Matches the names of elements that a site has around the content of each page."""
+"""Matches the names of elements that are around the content on each page of a site."""
 SLOT: Final = re.compile(
     r"(?:^|[\s_-])(?:comments?\w*|disqus\w*|(?:google-?)?maps?|map-?(?:canvas|box)|gpt|ads?|"
     r"ad-?(?:slot|container|unit|place\w*)|adverts?|advertisements?|sponsor\w*|widgets?|island|chat\w*|"
@@ -46,7 +46,7 @@ SLOT: Final = re.compile(
     r"spacer)(?:$|[\s_-])|^(?:adsbygoogle|dsq-)|captcha",
     re.IGNORECASE,
 )
-"""Matches the names of elements that may be empty on a page with content."""
+"""Matches the names of elements that are often empty on pages with content."""
 CHOICES: Final = tags("checkbox radio submit button reset image")
 FAILED: Final = re.compile(
     r"\b(?:40[0-9]|410|429|50[0-4])\b|not found|error|denied|forbidden|unavailable|expired|"
@@ -54,7 +54,7 @@ FAILED: Final = re.compile(
     r"non trovat|não encontrad|не найден|ошибка|エラー|見つかりません|未找到|错误",
     re.IGNORECASE,
 )
-"""Matches titles of errors, which aren't names of sites."""
+"""Matches the titles of error pages, which don't name the site."""
 LOADING: Final = re.compile(
     r"loading|initiali[sz]ing|starting up|(?:wird |werden )?geladen|lädt|chargement(?: en cours)?|"
     r"cargando|caricamento(?: in corso)?|carregando|a carregar|bezig met laden|laddar|laster inn|"

@@ -43,7 +43,7 @@ from crawldedup.reading.shell_elements import Elements, elements_of, is_called
 from crawldedup.scope import site_of
 
 SHELL: Final = "shell"
-"""The reason of the `PageError` for a shell."""
+"""The `reason` of the PageError that reading a shell raises."""
 
 # Apart from its scripts and the elements around it, a shell is small. A page that exceeds one of
 # these limits isn't a shell.
@@ -54,7 +54,8 @@ _MOST_WORDS_IN_ALL: Final = 400
 _MOST_LETTERS_IN_ALL: Final = 5_000
 _MOST_LINES_IN_ALL: Final = 200
 _MOST_LINES_READ: Final = 60
-"""Lines without navigation and footers, unless these are most of the page."""
+"""The maximum number of lines, without navigation and footers, unless these are most of the page.
+"""
 _MOST_NOSCRIPT: Final = 100
 """The maximum number of words in a `<noscript>` that asks for scripts."""
 
@@ -80,7 +81,7 @@ _BETWEEN_NAMES: Final = re.compile(r"\s+[-–—:~/]\s+|\s*[|·•»«]\s*")
 _UNFINISHED: Final = ("…", "...")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _TELLING: Final = re.compile(r"\d{2,}|(?=.*[^\W\d_])\w{4,}|[^\x00-\x7f]+")
-"""A word of an address that's unlikely in the title of a whole site."""
+"""Matches the words of an address that are unlikely in a title that all pages of a site have."""
 _QUOTED: Final = re.compile(r"[\"'`]#?([\w:.-]{1,100})[\"'`]")
 _INNER_PROGRAM: Final = re.compile(
     r"<(style|script)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE
@@ -99,7 +100,7 @@ _REDIRECT: Final = "head meta[http-equiv='refresh' i]"
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """A page with nothing but what all pages of its site may have.
+    """What is known about a page that may be a shell, because it shows nothing of its own.
 
     Attributes:
         called: The names that the page gives its site and itself, in words.
@@ -110,7 +111,7 @@ class Shell:
     address: str | None
 
     def told_apart(self, marks: ShownMarks | None) -> ShownMarks:
-        """Return the marks by which the page is compared.
+        """Return the marks by which the page is compared after all.
 
         The address counts as data if nothing else tells the page apart.
 
@@ -133,7 +134,7 @@ class Shell:
 
 
 def refusal() -> PageError:
-    """Return the error for a shell."""
+    """Make the error for a page that is a shell."""
     return PageError(
         SHELL,
         "the page is the shell of an application: a script has yet to bring its content, and "
@@ -142,8 +143,7 @@ def refusal() -> PageError:
 
 
 def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
-    """Return what is known about a page that consists of a mount point and scripts; None for other
-    pages.
+    """Recognize a page that consists of a mount point and scripts. Return None for other pages.
 
     Args:
         page: The page.
@@ -181,7 +181,7 @@ def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
 
 
 def is_shell(page: HtmlPage) -> bool:
-    """Return whether a page that shows no text at all consists of a mount point and scripts."""
+    """Return whether a page without any visible text consists of a mount point and scripts."""
     return shell_of(page, "", "") is not None
 
 
@@ -203,7 +203,7 @@ def _holds_mount(
 
 
 def _has_mount(elements: Elements, parts: Sequence[int], *, is_bare: bool) -> bool:
-    """Return whether elements or lines show where a script puts its content.
+    """Return whether there is a place for a script to put the content.
 
     If more is shown than an empty page needs, there has to be an element for it.
     """
@@ -216,7 +216,7 @@ def _has_mount(elements: Elements, parts: Sequence[int], *, is_bare: bool) -> bo
 
 
 def _is_bare(page: HtmlPage, blocks: Blocks) -> bool:
-    """Return whether a body shows nothing.
+    """Return whether the body of a page shows nothing at all.
 
     Then it may be a shell without an empty element, because some programs make that themselves.
     """
@@ -232,14 +232,14 @@ def _is_little(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names that the page gives its site, in words, and those that its title may give it."""
+    """The names by which a page calls its site, in words, and those by which its title may."""
 
     of_site: Sequence[str]
     in_title: Sequence[str]
 
 
 def _part_of(line: str, blocks: Blocks, block: int, elements: Elements, names: _Names) -> int:
-    """Return whether a line is content, belongs to the shell, or shows where the mount point is."""
+    """Decide whether a line is content, belongs to the shell, or shows where the mount point is."""
     if _is_about_loading(line, names.of_site):
         return _IN_MOUNT
     if _is_name(line, names.of_site):
@@ -263,13 +263,16 @@ def _part_of(line: str, blocks: Blocks, block: int, elements: Elements, names: _
 
 
 def _heading_of(blocks: Blocks, block: int) -> int:
-    """Return the tag of the heading that a block is in; 0 if it is in none."""
+    """Return the tag of the heading around a block, or 0 if it is in none."""
     kinds = blocks.kinds[block], blocks.kinds[max(blocks.parents[block], 0)]
     return next((kind for kind in kinds if kind in HEADINGS), 0)
 
 
 def _is_about_loading(line: str, site_words: Sequence[str]) -> bool:
-    """Return whether a line is like "Loading…" or "Please wait while the page is loading."."""
+    """Return whether a line is a notice such as "Loading…".
+
+    "Please wait while the page is loading." also counts.
+    """
     if len(line) > _LONGEST_LOADING:
         return False
     if shell_words.WAIT.search(line):
@@ -281,7 +284,7 @@ def _is_about_loading(line: str, site_words: Sequence[str]) -> bool:
 
 
 def _is_request(line: str) -> bool:
-    """Return whether a line asks for scripts, or says who owns the site."""
+    """Return whether a line asks to enable scripts, or says who owns the site."""
     if shell_words.RIGHTS.match(line):
         return count_words(line) <= 2 * _MOST_OF_NAME
     is_about_scripts = (
@@ -299,7 +302,7 @@ def _is_name(text: str, site_words: Sequence[str]) -> bool:
 
 
 def _asks_for_scripts(page: HtmlPage) -> bool:
-    """Return whether <noscript> shows nothing but a request for scripts."""
+    """Return whether <noscript> just asks to enable scripts."""
     notes = page.tree.css("noscript")
     if len(notes) > _MOST_NOTES:
         return False
@@ -318,7 +321,7 @@ def _asks_for_scripts(page: HtmlPage) -> bool:
 
 
 def _has_program(page: HtmlPage, ids: set[str]) -> bool:
-    """Return whether a page has a script that may fill a mount point, or one of these ids."""
+    """Return whether a page has a script that may fill it, or one that names one of these IDs."""
     for node in page.tree.css(_SCRIPT_FILES)[:_MOST_PARTS]:
         attributes = node.attributes
         source = attributes.get("src") or attributes.get("href") or ""
@@ -330,7 +333,7 @@ def _has_program(page: HtmlPage, ids: set[str]) -> bool:
 
 
 def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
-    """Yield the names of the site in words: the first part of its domain, and declared names."""
+    """Yield the words of the site's names: the first part of its domain, and declared names."""
     names = [site_of(url).partition(".")[0]]
     for meta in page.tree.css(_SITE_NAMES)[:_MOST_PARTS]:
         names.append((meta.attributes.get("content") or "")[:_LONGEST_ATTRIBUTE])
@@ -341,7 +344,7 @@ def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
 
 
 def _names_in_title(page: HtmlPage, site_words: Sequence[str]) -> Sequence[str]:
-    """Return the names that a title may give the site, in words.
+    """Return the words of the names that a title may give the site.
 
     A title that contains the site's name also names the page. The same applies to the title of a
     page that declares the site's name elsewhere, or that shows an error.
@@ -357,7 +360,7 @@ def _names_in_title(page: HtmlPage, site_words: Sequence[str]) -> Sequence[str]:
 
 
 def _own_address(page: HtmlPage, url: str) -> str | None:
-    """Return the address of a page without views, if the page itself says where it is.
+    """Return the address without views that a page itself says it has, or None.
 
     The root of a host doesn't count, because a shell may name its site's home page.
     """
@@ -370,7 +373,7 @@ def _own_address(page: HtmlPage, url: str) -> str | None:
 
 
 def _names_address(page: HtmlPage, url: str, address: Address) -> bool:
-    """Return whether a page has its own address in its head."""
+    """Return whether the head of a page contains the page's own address."""
     for node in page.tree.css(_OWN_ADDRESS)[:_MOST_PARTS]:
         attributes = node.attributes
         target = attributes.get("href") or attributes.get("content") or ""
@@ -384,12 +387,12 @@ def _names_address(page: HtmlPage, url: str, address: Address) -> bool:
 
 
 def _place_of(address: Address) -> str:
-    """Return an address without its views."""
+    """Return an address without its views, as a text to compare."""
     return f"{address.path}?{'&'.join(address.parameters)}"
 
 
 def _repeats_address(title: str, url: str) -> bool:
-    """Return whether a title has a word or a number of the last part of an address."""
+    """Return whether a title repeats a word or a number from the last part of an address."""
     try:
         part = unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
     except ValueError:

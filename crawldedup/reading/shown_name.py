@@ -1,4 +1,7 @@
-"""Find the name of a page as it's written. Marks have it in lower case, without punctuation."""
+"""Find the name of a page as people see it.
+
+Marks only have it in lower case and without punctuation.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +16,7 @@ _BEGINNING: Final = 2_000
 
 
 def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
-    """Return at most 500 characters of the name of a page, or None if it has no name.
+    """Return the name of a page, cut off at 500 characters, or None if it has no name.
 
     Args:
         page: The page.
@@ -28,7 +31,7 @@ def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
 
 
 def lacks_heading(text: str, name: str, page: HtmlPage) -> bool:
-    """Return whether the name of a page is one of its headings, but isn't in its text.
+    """Return whether the main text of a page lacks the heading that is its name.
 
     If the text contains another first-level heading, that one is the heading of the text, and the
     name is the name of the site.
@@ -50,7 +53,7 @@ def lacks_heading(text: str, name: str, page: HtmlPage) -> bool:
 
 
 def _names(page: HtmlPage) -> Iterator[str]:
-    """Yield possible names of a page as `read_marks` has them before it splits them into words."""
+    """Yield the texts of a page that may be its name, before they are split into words."""
     for heading in headings_of(page.blocks):
         yield name_of(heading.text[:LONGEST_HEADING])
     yield name_of(page.name[:LONGEST_HEADING])

@@ -1,6 +1,7 @@
-"""Measure how much a text says, in letters of scripts with spaces between words.
+"""Measure how much a text says, in a way that works for all languages.
 
-A sentence in Japanese or Chinese has a third of the letters that it has in English.
+The unit is a letter of a script with spaces between words. A sentence in Japanese or Chinese has a
+third of the letters that it has in English.
 """
 
 import re
@@ -17,7 +18,7 @@ _LEAST_TITLE: Final = 25  # letters of a link
 
 
 def size_of(text: str) -> int:
-    """Return the number of letters in a text. In scripts without spaces, they count three times."""
+    """Return the number of letters in a text. Those of scripts without spaces count three times."""
     if text.isascii():
         return len(text)
     # Dropping the ASCII letters first takes a fifth of the time.
@@ -28,13 +29,13 @@ def size_of(text: str) -> int:
 
 
 def size_beside_links(text: str, linked: int) -> int:
-    """Return the size of a line without its `linked` letters."""
+    """Return the size of a line, not counting its `linked` letters."""
     others = len(text) - linked
     return others if text.isascii() else size_of(text) * others // len(text)
 
 
 def size_with_titles(text: str, linked: int) -> int:
-    """Return the size of a line, where long links count as titles.
+    """Return the size of a line, counting long links because they are titles.
 
     Short links don't count, because they only lead to parts of the site.
     """
@@ -42,7 +43,7 @@ def size_with_titles(text: str, linked: int) -> int:
 
 
 def least_with_titles(text: str, linked: int) -> int:
-    """Return a lower bound of `size_with_titles` that is faster to compute."""
+    """Return a number that `size_with_titles` is never below, and that is faster to compute."""
     if linked >= _LEAST_TITLE:
         return len(text)
     others = len(text) - linked

@@ -1,4 +1,4 @@
-"""Find the markup in <template> elements, which parsers don't add to the tree.
+"""Find the content of <template> elements, which parsers don't add to the tree of a page.
 
 A template with the attribute `shadowrootmode` is shown: it is the content of a component that was
 rendered on the server. All other templates are only shown once a script fills them in.
@@ -18,14 +18,14 @@ _LONGEST_TAG: Final = 500
 
 
 class Template(NamedTuple):
-    """The content of a <template>, and whether browsers show it without a script."""
+    """The markup in a <template>, and whether browsers show it without a script."""
 
     html: str
     is_shown: bool
 
 
 def templates_of(html: str) -> Iterator[Template]:
-    """Yield the templates in the markup of a page that aren't empty or inside of another one."""
+    """Yield the templates in a page that have content and aren't inside of another one."""
     # Hardly any page has a template.
     if not any(tag in html for tag in _TAGS):
         return
@@ -54,7 +54,7 @@ def templates_of(html: str) -> Iterator[Template]:
 
 
 def _end_of_raw(html: str, raw: str, start: int) -> int:
-    """Return where the content of a comment, or of an element such as <script>, ends.
+    """Return the end of a comment, or of an element such as <script>, whose content isn't markup.
 
     If it is never closed, that is the end of the page.
     """

@@ -1,4 +1,4 @@
-"""Read everything that tells a page with little text apart from others.
+"""Read everything by which a page with little text may differ from others.
 
 The pages of a photo gallery, of a paste bin, or of a shop that fills its pages by script may differ
 in one address, and in nothing else.
@@ -54,13 +54,13 @@ _VALUED: Final = tags("meter progress")
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
 
 _LEAST_SHOWN: Final = 3
-"""In pixels. A smaller picture counts visits."""
+"""The size in pixels below which a picture only counts visits."""
 
 _MOST_ELEMENTS: Final = 20_000
 """The maximum number of elements that are read. A page with more is compared by all its markup."""
 
 _LONGEST_HOST: Final = 200
-"""The number of letters of an address that are searched for the name of a tracker."""
+"""The number of letters of an address in which the name of a tracker is searched for."""
 
 _PIXELS: Final = re.compile(r"\s{0,9}(\d{1,6})(?:px)?\s{0,9}")
 # Parameters with the address to return to after a login. That is the page itself, unless it is on
@@ -98,7 +98,7 @@ class ThinTexts(NamedTuple):
 
 
 def visible_text(page: HtmlPage) -> str:
-    """Return all text that a visitor without scripts sees.
+    """Return all the text that a visitor without scripts sees.
 
     The title comes first, and each block of the page is a line.
     """
@@ -106,7 +106,7 @@ def visible_text(page: HtmlPage) -> str:
 
 
 def thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinTexts:
-    """Return the texts by which a page with little text is compared.
+    """Read the texts by which a page with little text is compared.
 
     Args:
         page: The page.
@@ -144,7 +144,7 @@ def _lines(page: HtmlPage) -> list[str]:
 
 
 class _Part(NamedTuple):
-    """What an element says, for the whole page and for its core."""
+    """What an element says: for exact copies of the whole page, and for its core."""
 
     whole: str
     core: str
@@ -160,7 +160,7 @@ def _address(address: str, *, stays: bool = True) -> _Part:
 
 
 def _target(address: str) -> _Part:
-    """Return where a link leads, without sessions and without the way back to the page itself."""
+    """Return where a link leads, leaving out sessions and the way back to the page itself."""
     target = _WAY_BACK.sub("", shortened(address.strip()))
     core = without_visit(target)
     # The site that refers a visitor may be the only thing that a link says.
@@ -168,7 +168,7 @@ def _target(address: str) -> _Part:
 
 
 class _Elements:
-    """Reads what the elements of a document say besides their text."""
+    """Reads what the elements of a page say besides their text, such as addresses and values."""
 
     def __init__(self, page: HtmlPage, *, without_trackers: bool = False) -> None:
         self._page = page
@@ -179,7 +179,7 @@ class _Elements:
         self._in_drawings: set[int] = set()
 
     def parts(self) -> Iterator[_Part]:
-        """Yield what each element says, in the order of the document."""
+        """Yield what each element says, in document order."""
         elements = self._page.tree.css("*")
         if len(elements) > _MOST_ELEMENTS:
             yield _words(digest_of(self._page.html))
@@ -239,7 +239,7 @@ class _Elements:
                 yield _address(address, stays=stays)
 
     def _counts_visits(self, attributes: Attributes) -> bool:
-        """Return whether the purpose of an element is to count visits."""
+        """Return whether an element is a tracker, which only counts visits."""
         if self._without_trackers:
             source = next(addresses_of(attributes), "")
             if shell_words.OF_OTHERS.search(source[:_LONGEST_HOST]):
@@ -252,7 +252,7 @@ class _Elements:
         return max(int(width[1]), int(height[1])) < _LEAST_SHOWN
 
     def _is_around_content(self, element: LexborNode) -> bool:
-        """Return whether an element is in navigation, a footer or a sidebar of the page.
+        """Return whether an element is in a navigation, a footer or a sidebar.
 
         Results for the outer elements are remembered, so none is examined twice.
         """
@@ -283,7 +283,7 @@ def _of_meta(attributes: Attributes) -> Iterator[_Part]:
 
 
 def _links(tag: str, attributes: Attributes) -> Iterator[_Part]:
-    """Yield where an element leads if somebody clicks on it."""
+    """Yield the addresses to which an element leads if somebody clicks on it."""
     for name in _TARGETS:
         href = attributes.get(name)
         if href and not _SHARES.match(href):
@@ -298,7 +298,7 @@ def _links(tag: str, attributes: Attributes) -> Iterator[_Part]:
 
 
 def _values(tag: str, attributes: Attributes) -> Iterator[_Part]:
-    """Yield the values that a field shows."""
+    """Yield the values that a form field shows."""
     value = attributes.get("value") or ""
     if tag == "param":
         yield _address(value)

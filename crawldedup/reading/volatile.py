@@ -1,9 +1,9 @@
-"""Hash the lines of a text whose numbers change with every load, and leave them out.
+"""Leave out volatile lines: those whose numbers change with every load, such as "Only 6 left".
 
-Examples are "Who is online: 24 users", "Time: 0.769s" and "Only 6 left". Between two loads of a
-page within minutes, such lines differ only in their numbers. `crawldedup.hosts.lines` learns which
-lines these are. Lines with a price, headings, long lines, and lines with little else than numbers
-are always content.
+Other examples are "Who is online: 24 users" and "Time: 0.769s". Between two loads of a page within
+minutes, such lines differ only in their numbers. `crawldedup.hosts.lines` learns which lines these
+are, and here, they are hashed and removed. Lines with a price, headings, long lines, and lines with
+little else than numbers are always content.
 """
 
 import re
@@ -17,34 +17,38 @@ from crawldedup.scope import folder_of
 from crawldedup.urls import TOKEN
 
 Numbers = dict[int, tuple[int, ...]]
-"""The hashes of the numbers in each line that may change, by the hash of the line without them.
+"""The numbers in each line that may be volatile, as hashes.
 
-The key 0 has the hash of the headings. Hashes are made with the key of the index.
+The keys are hashes of the lines without their numbers. The key 0 has the hash of the headings.
+Hashes are made with the key of the index.
 """
 
 Changing = dict[int, tuple[int, ...]]
-"""Which numbers of a line change in the folder of a page, by the hash of the line without them."""
+"""Which numbers of each line change, as far as a page's folder is concerned.
+
+The keys are hashes of the lines without their numbers.
+"""
 
 
 KnownLine = dict[str, tuple[int, ...]]
-"""Which numbers of a line change, by the place where they do: see `places_at`."""
+"""Which numbers of a line change, by the places where they do: see `places_at`."""
 
 Known = dict[int, KnownLine]
-"""What is known about the lines of a host, by the hash of a line without its numbers."""
+"""What is known about the lines of a host. The keys are hashes of lines without their numbers."""
 
 NOTHING: Final[Known] = {}
 EVERYWHERE: Final = "*"
-"""The place for knowledge that applies to a whole host."""
+"""The place that stands for a whole host."""
 
 MOST_LINES: Final = 64
-"""The maximum number of lines that are read from a page, and that are learned for a host."""
+"""The maximum number of lines to read from a page, and of lines to learn for a host."""
 
 _MOST_NUMBERS: Final = 8
-"""How many of the first numbers of a line may be volatile. Further ones are always compared."""
+"""How many numbers of a line, from its beginning, may be volatile. Others are always compared."""
 
 _NUMBER_BITS: Final = 32
-_LONGEST: Final = 200  # letters of a line
-_MOST_SHARE: Final = 0.8  # of a text that is left out
+_LONGEST: Final = 200  # the number of letters of the longest line that may be volatile
+_MOST_SHARE: Final = 0.8  # the largest share of a text that may be left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _CODES: Final = "eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł"
 _CURRENCY: Final = re.compile(rf"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:{_CODES})(?![^\W\d_])", re.I)
@@ -61,7 +65,7 @@ _OPEN_END: Final = re.compile(r"[?&](?=#|$)")
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = (), key: Key = NO_KEY) -> Numbers:
-    """Hash the numbers of each line that may turn out to be volatile.
+    """Hash the numbers of the lines that may be volatile.
 
     Lines that differ only in their numbers are left out.
     """
@@ -78,7 +82,7 @@ def numbers_of(lines: Iterable[str], headings: Collection[str] = (), key: Key = 
 def without_repeated(
     known: Changing, lines: Iterable[str], headings: Collection[str] = (), key: Key = NO_KEY
 ) -> Changing:
-    """Return the known lines except those of a kind that a page has several times.
+    """Leave out known lines if the page has several that only differ in their numbers.
 
     For example, a table has such lines, and its numbers are content.
 
@@ -95,7 +99,7 @@ def without_repeated(
 def _kinds_of(
     lines: Iterable[str], headings: Collection[str], key: Key
 ) -> Mapping[int, Sequence[str]]:
-    """Return the different lines that may change, by the hash of a line without its numbers."""
+    """Group the lines that may change by the hash of a line without its numbers."""
     kinds: defaultdict[int, list[str]] = defaultdict(list)
     for line in dict.fromkeys(lines):
         name = _name_of(line, headings, key)
@@ -105,17 +109,17 @@ def _kinds_of(
 
 
 def in_folder(path: str) -> str:
-    """Return the place for knowledge that only applies to one folder."""
+    """Return the place that stands for a single folder."""
     return f"={path}"
 
 
 def below_folder(top: str) -> str:
-    """Return the place for knowledge that applies everywhere below a first folder."""
+    """Return the place that stands for everything below a host's first folder."""
     return f"<{top}"
 
 
 def places_at(*urls: str) -> set[str]:
-    """Return the places that apply to a page with these URLs."""
+    """Return all places that a page with these URLs is in."""
     places = {EVERYWHERE}
     for url in urls:
         folder = folder_of(url)
@@ -124,7 +128,7 @@ def places_at(*urls: str) -> set[str]:
 
 
 def changing_at(known: Known, *urls: str) -> Changing:
-    """Return the lines that change at the places of these URLs, with their changing numbers."""
+    """Return which numbers of which lines change at the places of these URLs."""
     own = places_at(*urls)
     changing: Changing = {}
     for name, line in known.items():
@@ -137,7 +141,7 @@ def changing_at(known: Known, *urls: str) -> Changing:
 def without_volatile(
     text: str, known: Changing, headings: Collection[str] = (), key: Key = NO_KEY
 ) -> tuple[str, list[str]]:
-    """Return a text without its volatile parts, and the lines that had them.
+    """Remove the volatile parts of a text, and return it with the lines that had them.
 
     If they make up too much of a text, it's returned as it is.
     """
@@ -150,7 +154,7 @@ def without_volatile(
 
 
 def rest_of(line: str, known: Changing, headings: Collection[str] = (), key: Key = NO_KEY) -> str:
-    """Return a line without its numbers that are known to change, or "" if all are."""
+    """Remove the numbers that are known to change from a line. If no others are left, return ""."""
     changing = known.get(_name_of(line, headings, key))
     if changing is None:
         return line
@@ -160,12 +164,12 @@ def rest_of(line: str, known: Changing, headings: Collection[str] = (), key: Key
 
 
 def shape_of(line: str) -> str:
-    """Return a line with 0 instead of each number."""
+    """Replace each number in a line with 0."""
     return _NUMBER.sub("0", line)
 
 
 def without_visit(url: str) -> str:
-    """Return a URL without session and campaign, which names the same page.
+    """Remove the session and the campaign from a URL, which still leads to the same page.
 
     The link `/news?PHPSESSID=9f3a` is the link `/news`, without the question mark.
     """
@@ -173,7 +177,7 @@ def without_visit(url: str) -> str:
 
 
 def _name_of(line: str, headings: Collection[str], key: Key) -> int:
-    """Return the hash of a line without its numbers; 0 for a line that is always compared."""
+    """Return the hash of a line without its numbers, or 0 for a line that is always compared."""
     if len(line) > _LONGEST or not _NUMBER.search(line):
         return 0
     shape, numbers = _NUMBER.subn("0", line)
@@ -185,5 +189,5 @@ def _name_of(line: str, headings: Collection[str], key: Key) -> int:
 
 
 def _hash_of(text: str, purpose: str, key: Key) -> int:
-    """Return 32 bits that are only compared between two loads of one page."""
+    """Return a 32-bit hash for comparing two loads of the same page."""
     return key.number(text.encode("utf-8", "replace"), purpose) >> 64 - _NUMBER_BITS

@@ -1,4 +1,4 @@
-"""Find lists of links that an author wrote, such as the topics of a manual.
+"""Find the lists of links that belong to a text because its author wrote them.
 
 Such a list has no class, and a paragraph after it. Menus and lists of other pages have a class or a
 box of their own, or are below the text. A single short list in a news article also leads to others.
@@ -12,11 +12,11 @@ from crawldedup.reading.page_lines import CELLS, PageLines
 
 _P: Final = kind_of("p")
 _LISTS: Final = kinds_of(["ol", "ul"])
-_FEWEST: Final = 6  # links in all such lists
+_FEWEST: Final = 6  # the minimum number of links in all such lists together
 
 
 def written_lists(read: PageLines, lines: Sequence[int]) -> set[int]:
-    """Return the lines of links that are in lists that an author wrote.
+    """Return the lines of links in lists that an author wrote, by their numbers.
 
     Args:
         read: The lines of the page.
@@ -43,7 +43,7 @@ def written_lists(read: PageLines, lines: Sequence[int]) -> set[int]:
 
 
 def _list_around(blocks: Blocks, block: int) -> int:
-    """Return the outermost list around a block, or the body if it isn't in a list."""
+    """Return the outermost list that a block is in. If it is in none, return the body."""
     found = 0
     while blocks.kinds[block] in CELLS or blocks.kinds[block] in _LISTS:
         if blocks.kinds[block] in _LISTS:

@@ -1,4 +1,4 @@
-"""The command `advise`: URL rules that save a crawl the downloads of copies."""
+"""The command `advise`: suggest URL rules that spare the next crawl the downloads of copies."""
 
 import json
 from argparse import Namespace
@@ -16,7 +16,8 @@ from crawldedup.report.command import DEFAULT_SOURCE
 from crawldedup.text import pluralize, printable
 
 Row = dict[str, Any]
-# The patterns of copies without a rule that are named: the largest, with mostly copies.
+# Limits on the patterns of copies that are named although no rule covers them: these are the
+# largest patterns, and mostly copies.
 _MOST_PATTERNS: Final = 5
 _LEAST_PAGES: Final = 20
 _LEAST_COPIES: Final = 0.8
@@ -25,8 +26,9 @@ _WRITERS: Final = {"duplicate-url-discarder": for_discarder, "deny": for_link_ex
 
 
 def advise(given: Namespace, output: Output) -> None:
-    """Show or write the URL rules that the journals support. Without sources, they are those of the
-    project in the current directory.
+    """Show or write the URL rules that follow from the journals of crawls.
+
+    Without sources, they are those of the project in the current directory.
 
     Raises ConfigurationError and OSError.
     """

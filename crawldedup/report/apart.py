@@ -13,7 +13,10 @@ from crawldedup.scope import EVERY_HOST
 Row = dict[str, Any]
 
 SAME_TEXT: Final = 0.99
-"""Pages at least this similar count as having the same text: estimates are off by a few words."""
+"""Pages that are at least this similar count as having the same text.
+
+Estimates are off by a few words.
+"""
 
 _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
 # The marks that a template may change with every load. Different texts or links mean content.
@@ -27,12 +30,12 @@ _MOST_SUGGESTED: Final = 20
 
 
 def named_in_words(row: Row) -> Row:
-    """Return the row with a description of its kind of mark added as `what`."""
+    """Add `what` to a row: a description of its kind of mark, by the name of that kind."""
     return {**row, "what": kind_in_words(row["kind"])}
 
 
 def in_words(row: Row) -> Row:
-    """Return the row with a description of its kind of mark, as `what`.
+    """Add `what` to a row: a description of the kind of mark that kept its pages apart.
 
     If the example has no reason of its own, the description becomes its reason.
     """
@@ -42,12 +45,12 @@ def in_words(row: Row) -> Row:
 
 
 def ignorable_in(apart: Iterable[Row]) -> list[Row]:
-    """Return the kinds of marks that may change with every load, each with a pair of example pages.
+    """Return the kinds of marks that may change with every load, each with a pair of pages.
 
     Such a kind kept many pages of one URL pattern apart from pages with the same text. Only a look
-    at the pages shows whether their content is different, as with the pictures of a gallery.
-    A kind is left out if most of these pages have copies elsewhere with the same mark, because
-    that shows that the mark is stable.
+    at the pages shows whether their content is different, as with the pictures of a gallery. A kind
+    is left out if most of these pages have copies elsewhere with the same mark, because that shows
+    that the mark is stable.
     """
     found = []
     for row in apart:
@@ -63,7 +66,7 @@ def ignorable_in(apart: Iterable[Row]) -> list[Row]:
 
 
 def setting_of(suggestions: Sequence[Mapping[str, Any]]) -> str:
-    """Return the setting that applies the suggestions, as one line of ASCII to copy."""
+    """Return the setting that applies these suggestions: one line of ASCII to copy."""
     by_host: dict[str, list[str]] = {}
     for each in suggestions:
         kinds = by_host.setdefault(each["host"], [])
@@ -73,7 +76,7 @@ def setting_of(suggestions: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _host_of(row: Row) -> str:
-    """Return the host to name in the setting: the pages' common host, else their site, else ""."""
+    """Return the host to name in the setting: that of all the pages, their site, or else ""."""
     try:
         host = urlsplit(row["origin"] or f"//{row['site']}").hostname or ""
         (checked,) = check_ignored_marks(_SETTING, {host: [row["kind"]]}) or [""]

@@ -1,4 +1,4 @@
-"""The command `changes`: what changed on a site between two crawls."""
+"""The command `changes`, which shows what has changed on a site between two crawls."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -77,7 +77,7 @@ CHANGES: Final = Command(
 
 
 def changes(given: Namespace, output: Output) -> None:
-    """Show or write what happened to each page between the two crawls.
+    """Compare two crawls, and show or write what happened to each page.
 
     Raises:
         ConfigurationError: There is no such crawl, or the output is not allowed.
@@ -132,7 +132,7 @@ def changes(given: Namespace, output: Output) -> None:
 
 
 class _Lacking(NamedTuple):
-    """The reasons why a comparison may be incomplete."""
+    """What may be missing from a comparison of two crawls."""
 
     earlier: list[Journal]
     later: list[Journal]
@@ -142,7 +142,7 @@ class _Lacking(NamedTuple):
 
 
 def _notes(lacking: _Lacking) -> list[str]:
-    """Return a sentence for each reason why the comparison may be incomplete."""
+    """Explain, in a sentence each, why the comparison may be incomplete."""
     notes = []
     spiders = [printable(each[0].spider) for each in (lacking.earlier, lacking.later)]
     if spiders[0] != spiders[1]:
@@ -180,7 +180,7 @@ def _check_order(earlier: Sequence[Journal], later: Sequence[Journal]) -> None:
 
 
 def _check_apart(journals: Sequence[Journal], database: "Database") -> None:
-    """Raise ConfigurationError if one file holds the journals of several crawls."""
+    """Raise ConfigurationError if the journals of several crawls are in one file."""
     for row in database.rows("joined"):
         path = printable(str(journals[row["process"]].path))
         raise ConfigurationError(
@@ -190,7 +190,7 @@ def _check_apart(journals: Sequence[Journal], database: "Database") -> None:
 
 
 class _Compared(NamedTuple):
-    """Two crawls, notes on why their comparison may be incomplete, and the counts of changes."""
+    """The comparison of two crawls: counts of changes, and notes on what may be incomplete."""
 
     earlier: list[Journal]
     later: list[Journal]
@@ -199,7 +199,10 @@ class _Compared(NamedTuple):
 
 
 def _write(database: "Database", compared: _Compared, given: Namespace) -> None:
-    """Write the rows or the page to the output file. Raises ReportError and OSError."""
+    """Write the changes to the output file, as rows or as a page.
+
+    Raises ReportError and OSError.
+    """
     from crawldedup.report.render import ROWS, page_of
 
     with target_file(given.output, force=given.force) as out:
@@ -263,7 +266,7 @@ def _crawls_of(given: Namespace) -> tuple[list[Journal], list[Journal]]:
 
 
 def _folder_of(name: str | None) -> str:
-    """Return the folder in which to look for earlier crawls, from the argument LATER."""
+    """Return the folder in which the earlier crawl is looked for, given the argument LATER."""
     path = Path(name or DEFAULT_SOURCE)
     if path.is_dir():
         return str(path)
@@ -271,7 +274,7 @@ def _folder_of(name: str | None) -> str:
 
 
 def _journals_of(name: str, source: str) -> list[Journal]:
-    """Return the journals of a crawl, given as a file, a folder, or the name of the crawl."""
+    """Return the journals of one crawl, which is given by a file, a folder, or its name."""
     if Path(name).exists():
         return find_journals([name])
     if not Path(source).exists():
@@ -285,7 +288,7 @@ def _journals_of(name: str, source: str) -> list[Journal]:
 def _lines_of(
     totals: dict[str, int], examples: Sequence[dict[str, Any]], path: Path | None
 ) -> Iterator[RenderableType]:
-    """Yield the lines to print: the totals and, without an output file, some pages of each kind."""
+    """Yield the lines to print: totals and, without an output file, some pages of each kind."""
     for state in STATES:
         yield Text(f"{state:<10} {totals[state]:>9,}")
         if path is not None:
@@ -298,7 +301,7 @@ def _lines_of(
 
 
 def _detail_of(row: dict[str, Any]) -> str:
-    """Return what else is known about a page, to print after its URL."""
+    """Return what is shown after the URL of a page, such as what has changed."""
     if row["moved_to"]:
         return f" -> {printable(row['moved_to'])}"
     details = [row["what"], row["difference"][:_LONGEST_DIFFERENCE], row["reason"]]

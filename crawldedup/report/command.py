@@ -1,4 +1,4 @@
-"""`crawldedup report`."""
+"""The command `report`: show what happened in a crawl."""
 
 import time
 from argparse import Namespace
@@ -45,7 +45,7 @@ REPORT: Final = Command(
 
 
 def report(given: Namespace, output: Output) -> None:
-    """Run the command `report`: see `run`. Without sources, read the folder of a project."""
+    """Run the command `report`. Without sources, read the folder of a project. See `run`."""
     if given.source is not None:
         given.sources = [*given.sources, given.source]
     given.sources = given.sources or [DEFAULT_SOURCE]
@@ -53,7 +53,7 @@ def report(given: Namespace, output: Output) -> None:
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Show or write a report on the sources, or list their crawls.
+    """Show or write a report on the crawls in the sources, or list these crawls.
 
     Raises ConfigurationError.
     """

@@ -1,4 +1,4 @@
-"""Find what needs attention in a report, most urgent first."""
+"""Find out what a report shows that needs attention, and put the most urgent first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -11,7 +11,8 @@ _LAST_STEPS: Final = 5
 _MANY_ALIKE: Final = 50
 _LONGEST_PLACE: Final = 60
 _ENOUGH_PAGES: Final = 20
-# A status is reported if it was sent this often, or less often but in this share of responses.
+# An error status is reported if it came this often, or if it came less often, but with this share
+# of the responses.
 _MANY_REFUSALS: Final = 1000
 _LEAST_REFUSALS: Final = 20
 _SHARE_REFUSED: Final = 0.2
@@ -20,11 +21,11 @@ _GONE: Final = (404, 410)
 _REFUSED: Final = (401, 403, 407, 429, 503)
 _MOST_OF_THEM: Final = 0.8
 _TRAPS_WITH_CAUSE: Final = ("calendar", "session ids")
-"""Kinds of traps that name a cause, not just many URLs with few texts."""
+"""Kinds of traps with a known cause. For others, only many URLs with few texts were seen."""
 
 
 class Finding(NamedTuple):
-    """Something in a report that needs attention."""
+    """Something in a report that a user should look at."""
 
     level: str  #: How urgent it is: "bad", "warn" or "info".
     text: str  #: A sentence or two.
@@ -32,7 +33,7 @@ class Finding(NamedTuple):
 
 
 def findings_of(report: Mapping[str, Any]) -> list[Finding]:
-    """Return everything in a report that needs attention."""
+    """Return everything in a report that a user should look at, most urgent first."""
     found = [
         *_trouble(report),
         *_refusals(report),
@@ -90,7 +91,7 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _is_trap(wall: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
-    """Return whether the pages that read like a suspected wall belong to a trap among the findings.
+    """Return whether a suspected wall is explained by a trap that is reported anyway.
 
     A wall also brings many copies at once, so this only applies to traps whose addresses show their
     cause: dates, sessions, or paths that grow.
@@ -104,7 +105,7 @@ def _is_trap(wall: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
 
 
 def _refusals(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield the error statuses that servers often sent instead of pages."""
+    """Report the error statuses that servers often sent instead of pages."""
     responses = report["totals"]["responses"]
     for row in report["refusals"][:_MOST_NAMED]:
         pages = row["pages"]
@@ -125,7 +126,7 @@ def _refusals(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _doubtful(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield clusters of possible false duplicates: pages that may only share a template."""
+    """Report clusters whose pages may only share a template, so their duplicates may be false."""
     for cluster in report["doubtful"][:_MOST_NAMED]:
         yield Finding(
             "warn",
@@ -138,7 +139,7 @@ def _doubtful(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _one_page(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield the page that nearly all others are copies of, unless another finding explains it."""
+    """Report a page that nearly all others are copies of, unless another finding explains it."""
     if not _is_one_page(report):
         return
     cluster = report["clusters"][0]
@@ -206,9 +207,9 @@ def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _different_traps(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the traps, but only one of a pattern and a parameter that all of its pages have.
+    """Return the traps, but no two with the same pages, as a pattern and a parameter may have.
 
-    That is the one that names a cause, or else the first one.
+    Of these, the one that names a cause stays, or else the first one.
     """
     traps: list[Mapping[str, Any]] = []
     for group in sorted(groups, key=lambda group: group["trap"] not in _TRAPS_WITH_CAUSE):
@@ -230,7 +231,7 @@ def _are_same_pages(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _text_of_trap(group: Mapping[str, Any]) -> str:
-    """Return the text of a finding about a trap.
+    """Describe a trap in a sentence or two.
 
     Pages that were kept apart only by their texts or links may have different content, so they are
     counted separately.
@@ -253,7 +254,7 @@ def _text_of_trap(group: Mapping[str, Any]) -> str:
 
 
 def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield pages that were often kept apart by little, or by a mark that may change."""
+    """Report pages that were often kept apart by little, or by a mark that may change."""
     walls = {wall["url"] for wall in report["walls"]}
     for first in report["alike"][:1]:
         is_large = first["pages"] >= max(_MANY_ALIKE, 0.1 * report["totals"]["checked"])
@@ -277,7 +278,7 @@ def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield rules and budgets that save downloads, and rules that proved wrong."""
+    """Report rules and budgets that save downloads, and rules that proved wrong."""
     advice = report["advice"]
     withdrawn = report["withdrawn"]
     if advice:

@@ -1,8 +1,8 @@
-"""Build the report on a crawl from named SQL queries; a terminal, a page and JSON show their rows.
+"""Build the report on a crawl: its journals are loaded into DuckDB and queried with SQL.
 
-DuckDB loads the journals into tables in a temporary file, so memory stays bounded. The queries are
-in the folder `sql`, each below its name. Lists hold only the most important rows, so a report stays
-small. The docs say which figures are estimates.
+The results are shown in a terminal, on a page and as JSON. The tables are in a temporary file, so
+memory stays bounded. The queries are in the folder `sql`, each below its name. Lists hold only the
+most important rows, so a report stays small. The docs say which figures are estimates.
 """
 
 import re
@@ -81,7 +81,7 @@ def check_installed() -> None:
 
 
 class Database(AbstractContextManager["Database"]):
-    """The journals of a crawl as tables in DuckDB.
+    """The journals of a crawl, loaded into tables of DuckDB.
 
     The view `pages` has one row for each response, with its `number` and its `moment` in seconds.
     The view `places` adds the `site` and `pattern` of each. `tell` is called with progress: the
@@ -124,7 +124,7 @@ class Database(AbstractContextManager["Database"]):
         self._temporary.cleanup()
 
     def load(self, journals: Sequence[Journal], schema: str = CURRENT) -> int:
-        """Load journals into the tables of a schema; return the number of unreadable lines.
+        """Load journals into the tables of a schema, and return how many lines were unreadable.
 
         Raises ReportError.
         """
@@ -142,11 +142,11 @@ class Database(AbstractContextManager["Database"]):
         return int(self.row("unread_lines")["lines"])
 
     def use(self, schema: str) -> None:
-        """Run queries on the tables of this schema from now on."""
+        """Let all following queries run on the tables of this schema."""
         self._connection.execute(f"USE {schema}")
 
     def rows(self, name: str, **values: Any) -> list[Row]:
-        """Run the query of this name; return its rows as dicts.
+        """Run the query with this name, and return its rows as dicts.
 
         Raises ReportError if memory or disk space runs out.
         """
@@ -156,12 +156,12 @@ class Database(AbstractContextManager["Database"]):
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def row(self, name: str, **values: Any) -> Row:
-        """Return the one row of a query."""
+        """Run a query that has exactly one row, and return it."""
         (row,) = self.rows(name, **values)
         return row
 
     def write(self, name: str, path: str, layout: str, columns: str, **values: Any) -> None:
-        """Write columns of a query's rows to a file in the given layout. Raises ReportError."""
+        """Run a query, and write columns of its rows to a file in a layout. Raises ReportError."""
         self.tell("writing", 0)
         query = self._queries[name].rstrip(";\n")
         columns = self._queries[columns].rstrip(";\n")
@@ -205,7 +205,10 @@ class Database(AbstractContextManager["Database"]):
         return {name for row in self.rows("rules_in_use") for name in row["rule"].split("; ")}
 
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
-        """Return at most `most` pages in the order of their verdicts, and all withdrawn rules."""
+        """Return the pages from which rules are mined, in order, and the rules that were withdrawn.
+
+        There are at most `most` pages.
+        """
         with self._errors():
             verdicts = self._connection.execute(self._queries["evidence"])
             pages = pages_of(iter(verdicts.fetchone, None), most)
@@ -234,7 +237,7 @@ def _queries_in(name: str) -> dict[str, str]:
 
 
 def _site_at(origin: str) -> str:
-    """Return the site of an origin, with its port unless that is the default one."""
+    """Return the site of an origin (scheme and host), with a port unless it is the default."""
     scheme, _, authority = origin.partition("://")
     host = (
         authority.rpartition("@")[2]
@@ -247,7 +250,7 @@ def _site_at(origin: str) -> str:
 
 
 def _budget_places_of(url: str) -> list[str]:
-    """Return the patterns whose budgets a request counts against."""
+    """Return the URL patterns that a request counts for in the budget."""
     return list(places_of(url))
 
 
@@ -268,8 +271,9 @@ class ReportError(CrawlDedupError):
 def make_report(
     database: Database, journals: Sequence[Journal], against: Sequence[Journal] = ()
 ) -> Report:
-    """Load a crawl's journals, and those of an earlier crawl to compare with; return the report.
+    """Load the journals of a crawl, and make the report on it.
 
+    Optionally, it compares the crawl with an earlier one, whose journals are given in `against`.
     Raises ReportError.
     """
     left_out = (database.load(against, FORMER) if against else 0) + database.load(journals)
@@ -321,20 +325,20 @@ def make_report(
 
 
 def _parts_of(rule: Rule) -> set[str]:
-    """Return the names of rules that do together what this rule does: one for each parameter."""
+    """Return the names of simpler rules that together have the same effect: one per parameter."""
     if rule.kind != "query" or rule.targets:
         return {rule.name}
     return {replace(rule, find=name).name for name in rule.find.split("&")}
 
 
 def _ended(database: Database) -> list[Row]:
-    """Return the URL patterns that ended, with what was fetched and skipped there."""
+    """Return the URL patterns that the budget ended, and what was fetched and skipped there."""
     # Few crawls have a budget, and the patterns of all their pages take seconds to make.
     return database.rows("ended") if database.row("count_ended")["patterns"] else []
 
 
 def _join_firsts(database: Database) -> None:
-    """Find the first page of each chain of pages that hardly differ from one another."""
+    """Follow chains of pages that hardly differ from one another to the first page of each."""
     database.rows("make_firsts")
     for _ in range(_MOST_STEPS_OF_CHAINS):
         if database.row("count_links")["links"] == 0:
@@ -343,7 +347,7 @@ def _join_firsts(database: Database) -> None:
 
 
 def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Row:
-    """Return what the journals say about the crawl itself.
+    """Return facts about the crawl itself, such as when its processes began and ended.
 
     A process has no `end` while it is running, or if it was killed.
     """
@@ -369,7 +373,10 @@ def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Ro
 
 
 def _timeline(database: Database, seconds: float) -> Row:
-    """Return the crawl in at most 60 steps of a round length, including steps without any page."""
+    """Divide the crawl into at most 60 steps of a round length, and count pages in each.
+
+    Steps without any page are included.
+    """
     step: float = next((step for step in _STEPS if seconds / step < _MOST_STEPS), 0) or seconds / (
         _MOST_STEPS - 1
     )
@@ -381,7 +388,7 @@ def _timeline(database: Database, seconds: float) -> Row:
 
 
 def _similarity(database: Database, settings: Row) -> Row:
-    """Count near duplicates by estimated similarity.
+    """Count the near duplicates in each range of estimated similarity.
 
     `limit` is the lowest estimate that this crawl accepted.
     """
@@ -399,7 +406,7 @@ def _similarity(database: Database, settings: Row) -> Row:
 
 
 def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
-    """Return the lowest estimate that a crawl with the option `similarity` would accept.
+    """Return the lowest estimate that a crawl would accept with another option `similarity`.
 
     `limit` is the lowest estimate that it accepts with `wanted` as its similarity.
     """
@@ -410,7 +417,7 @@ def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
 
 
 def _index(database: Database, journals: Sequence[Journal]) -> Row:
-    """Return the size of the index, its work, and its expected recall.
+    """Return the size of the index, how much work it did, and its expected recall.
 
     The recall is that for pages exactly as similar as `similarity` asks for.
     """
@@ -423,7 +430,7 @@ def _index(database: Database, journals: Sequence[Journal]) -> Row:
 
 
 def _comparison(database: Database, journals: Sequence[Journal], former: Sequence[Journal]) -> Row:
-    """Return what happened to pages after an earlier crawl.
+    """Return what has become of the pages of an earlier crawl.
 
     Texts are compared as well if both crawls shared an index, because digests depend on the index.
     """
@@ -445,7 +452,7 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
 def have_one_index(
     database: Database, earlier: Sequence[Journal], later: Sequence[Journal]
 ) -> bool:
-    """Return whether two crawls shared one persistent index, so their digests can be compared.
+    """Return whether two crawls used the same persistent index, so their digests can be compared.
 
     An index that was emptied or replaced in between is another one, even at the same place. The
     journals of both crawls have been loaded; afterwards, queries are on those of the later one.

@@ -1,4 +1,4 @@
-"""Render a report with templates: as a self-contained page, in a terminal, or as a file.
+"""Show a report: as a self-contained page, in a terminal, or as a file.
 
 Nothing from crawled pages can run in the page. In a terminal, their texts are plain, with control
 characters escaped. The suffix of a file decides its format: a page, data, or one row per verdict.
@@ -91,7 +91,7 @@ def templates_of(package: str, *functions: Callable[..., object]) -> "Environmen
 
 
 def page_of(report: Report, template: str = "report.html") -> str:
-    """Return the report as HTML, with as many rows as fit into `LARGEST_PAGE`."""
+    """Render the report as an HTML page, with as many rows as fit into `LARGEST_PAGE`."""
     from markupsafe import Markup
 
     folder = files(_PACKAGE) / "page"
@@ -114,7 +114,7 @@ def _hash_of(text: str) -> str:
 
 
 def lines_of(report: Report) -> Iterator[RenderableType]:
-    """Yield the parts of a report to print in a terminal, in order."""
+    """Yield the parts of a report in the order in which a terminal shows them."""
     text = rendered("report.txt", report, most=10)
     for is_table, lines in groupby(text.splitlines(), lambda line: "\t" in line):
         if is_table:
@@ -140,7 +140,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
 
 
 class _Line:
-    """A text on one line, shortened in the middle if there is not enough room."""
+    """A text that stays on one line. If there isn't enough room, its middle is left out."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -156,7 +156,7 @@ class _Line:
 
 
 def check_path(name: str, path: Path) -> None:
-    """Check the path of an output file before the work starts.
+    """Check that a report can be written to a path, before the work starts.
 
     Raises ConfigurationError if its suffix is unknown, and MissingDependencyError if a package for
     that format is not installed.
@@ -188,7 +188,7 @@ def write_report(database: Database, report: Report, path: Path) -> None:
 
 
 def compact(number: float) -> str:
-    """Return a number with three significant digits: 1,234 as "1.23k"."""
+    """Format a number with three significant digits: 1,234 as "1.23k"."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= size:
             return f"{number / size:.3g}{unit}"
@@ -196,7 +196,7 @@ def compact(number: float) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """Return a duration in at most two units: "2 h 5 min", "3 min 20 s", "1.25 s", "4.2 ms"."""
+    """Format a duration in at most two units: "2 h 5 min", "3 min 20 s", "1.25 s", "4.2 ms"."""
     if seconds < 60:
         return f"{1000 * seconds:.3g} ms" if 0 < seconds < 1 else f"{seconds:.3g} s"
     rest = round(seconds)
@@ -209,12 +209,12 @@ def lasting(seconds: float) -> str:
 
 
 def date(seconds: float) -> str:
-    """Return a date and time in UTC."""
+    """Format a time as a date and time in UTC."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def percent(share: float | None) -> str:
-    """Return a share such as "12%" or "0.4%", or "–" for None.
+    """Format a share as a percentage, such as "12%" or "0.4%", or "–" for None.
 
     Only the shares 0 and 1 are shown as 0% and 100%.
     """
@@ -228,7 +228,10 @@ def percent(share: float | None) -> str:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """Return a text from a page, safe to show and shortened in the middle to about `longest`."""
+    """Make a text from a page safe to show, and shorten it to about `longest` characters.
+
+    The middle is left out.
+    """
     if len(text) > longest:
         text = f"{text[: longest * 2 // 3]}…{text[-(longest // 3) :]}"
     return printable(text, longest + 1)
@@ -249,7 +252,7 @@ def link(url: str) -> str:
 
 
 def headline(report: Mapping[str, Any]) -> str:
-    """Return the most important figures in a sentence or two."""
+    """Sum up a crawl in a sentence or two with the most important figures."""
     totals = report["totals"]
     counts = totals["counts"]
     checked = totals["checked"]
@@ -279,7 +282,7 @@ def headline(report: Mapping[str, Any]) -> str:
 
 
 def _skipped_in_words(report: Mapping[str, Any]) -> str:
-    """Return sentences about skipped requests, each with a space before it."""
+    """Return sentences about the requests that were skipped. Each begins with a space."""
     words = ""
     if rules := report["savings"]:
         counts = _most_of(rules, "rule")
@@ -297,7 +300,7 @@ def _total(rows: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _most_of(rows: Sequence[Mapping[str, Any]], noun: str) -> str:
-    """Return how many downloads the first rules or patterns skipped, and how many all others."""
+    """Say how many downloads each of the first rules or patterns skipped, and how many the rest."""
     counts = [
         f"{row['downloads']:,} by the {noun} {shown(row[noun])}" for row in rows[:_MOST_RULES]
     ]
@@ -307,7 +310,7 @@ def _most_of(rows: Sequence[Mapping[str, Any]], noun: str) -> str:
 
 
 def change_by(what_if: Mapping[str, Any]) -> str:
-    """Return how another similarity would change the number of duplicates.
+    """Say how many more or fewer duplicates another similarity would find.
 
     A looser one would also search further than the crawl did, so its number is a minimum.
     """
@@ -334,7 +337,7 @@ def index_health(index: Mapping[str, Any]) -> str:
 
 
 def passages(difference: str) -> list[tuple[str, str]]:
-    """Split a difference into pieces.
+    """Split the difference of two texts into pieces to show in color.
 
     Each piece comes with "del" if only the earlier page has it, "ins" if only this one has it, and
     "" if both have it.
@@ -345,7 +348,7 @@ def passages(difference: str) -> list[tuple[str, str]]:
 
 
 def axis(low: float, high: float) -> list[float]:
-    """Return at most seven evenly spaced round values; the outer ones enclose `low` and `high`."""
+    """Return the marks of an axis: at most seven round values around `low` and `high`."""
     span = (high - low) or high or 1
     power = 10 ** math.floor(math.log10(span / _MOST_GRID_LINES))
     step = next(
@@ -358,11 +361,11 @@ def axis(low: float, high: float) -> list[float]:
 
 
 def depth(value: float, grid: Sequence[float]) -> float:
-    """Return how far a value is below the top of an axis, in percent."""
+    """Return how far down a value is on an axis, in percent from the top."""
     return 100 * (grid[-1] - value) / (grid[-1] - grid[0])
 
 
 def time_labels(moments: Sequence[Mapping[str, Any]]) -> list[tuple[float, str]]:
-    """Return the start times of at most ten steps as labels, with their positions from 0 to 1."""
+    """Label at most ten steps of a timeline with their start times, at positions from 0 to 1."""
     marks = [(at / len(moments), lasting(moment["seconds"])) for at, moment in enumerate(moments)]
     return marks[:: -(-len(marks) // 10)]

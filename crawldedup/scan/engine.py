@@ -1,4 +1,4 @@
-"""Find the duplicates among pages on one machine, with their compared values in columns.
+"""Find the duplicates in a whole collection of pages, held in columns on one machine.
 
 Pairs of pages are decided as in a crawl: by the likelihood of the bits in which their signatures
 differ, or by the shingles that they have in common. One pass over the pages in order decides which
@@ -43,7 +43,7 @@ Rows = NDArray[np.int64]
 Progress = Callable[[str, float], None]
 
 MOST_SEARCH_BITS: Final = 16
-"""The maximum number of different search bits between a page and a candidate.
+"""The maximum number of search bits in which two pages of a candidate pair may differ.
 
 One in 10,000 near duplicates with J = .8 exceeds it, and all but one in 25,000 unrelated pages do.
 """
@@ -76,7 +76,7 @@ _TWINS, _NAMESAKES = 2, 1
 
 
 class Lists:
-    """Lists of different lengths, one after the other in an array."""
+    """Lists of different lengths, stored one after the other in a single array."""
 
     def __init__(self, items: NDArray[Any], sizes: NDArray[np.uint32]) -> None:
         self._items = items
@@ -87,7 +87,7 @@ class Lists:
 
 
 class PageRow(NamedTuple):
-    """The compared values of one page."""
+    """The values of a page that are compared with those of other pages."""
 
     #: The fingerprint, salted as an index files it (`crawldedup.index.queries.salted`).
     fingerprint: Fingerprint
@@ -98,7 +98,9 @@ class PageRow(NamedTuple):
 
     @property
     def twin(self) -> int:
-        """A key that pages have in common if they share text and marks; without marks, the digest.
+        """A key that is the same for pages with the same text and marks.
+
+        Without marks, it's the digest.
 
         Such pages never conflict with each other. They conflict with the same other pages, except
         for conflicts in addresses.
@@ -112,14 +114,14 @@ class PageRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The compared values of pages, in arrays of the same length.
+    """The compared values of all pages, with one array for each kind of value.
 
     `search`, `verify` and `digest` are those of `PageRow.fingerprint`. `volatility` holds the sizes
     of the search weights in units of VOLATILITY_UNIT. `steps` holds the sizes of the verify weights
     as row numbers in the tables of the normal distribution at the threshold, which give the same
-    costs as the weights.
-    `identity` and `address` are those of the `ExactKeys` of a page, 0 for none. If there are
-    `shingles` (see `shingle_set`), they decide. If there are `marks`, they tell siblings apart.
+    costs as the weights. `identity` and `address` are those of the `ExactKeys` of a page, 0 for
+    none. If there are `shingles` (see `shingle_set`), they decide. If there are `marks`, they tell
+    siblings apart.
     """
 
     search: NDArray[np.uint64]
@@ -140,7 +142,7 @@ class Columns:
 
     @classmethod
     def of(cls, pages: Sequence[PageRow], threshold: float) -> Self:
-        """Return the columns of pages, for a scan that accepts estimates of `threshold` or more."""
+        """Put the values of pages into columns, for a scan that accepts this `threshold`."""
         empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
         marks = [page.marks for page in pages]
         sizes = np.array(list(map(len, marks)), np.uint32)
@@ -177,7 +179,7 @@ def shingle_set(text: str) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True)
 class Goal:
-    """Which duplicates to find: those with `similarity` or more, with probability `recall`.
+    """What a scan looks for: duplicates of at least `similarity`, found with probability `recall`.
 
     See `Options`.
     """
@@ -187,26 +189,30 @@ class Goal:
 
     @cached_property
     def threshold(self) -> float:
-        """The estimate at which a page is accepted if it only resembles one page."""
+        """The estimated similarity at which a page is a duplicate if it resembles a single page."""
         return model.accept_threshold(self.similarity, VERIFY_BITS, self.recall)
 
     @cached_property
     def crowd(self) -> Crowd:
-        """The rule that decides how similar a page has to be if several pages resemble it."""
+        """The rule for pages that resemble several pages at once, which have to be more similar."""
         return crowd_rule(self.similarity, self.recall, VERIFY_BITS)
 
     @cached_property
     def most_verify_bits(self) -> int:
-        """Only one in 30,000 of the pages that count for a decision differs in more verify bits."""
+        """The maximum number of differing verify bits.
+
+        Only one in 30,000 relevant pages exceeds it.
+        """
         weights, density = model.weight_density()
         share = float(model.flip_probabilities(weights, self.crowd.farthest) @ density)
         return round(VERIFY_BITS * share + 4 * math.sqrt(VERIFY_BITS * share * (1 - share)))
 
 
 def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
-    """Return the costs of pairs of pages, shape (pairs,), given their rows. Equal texts cost 0.
+    """Return how much the pages of each pair differ (their costs), shape (pairs,).
 
-    It's fastest if equal rows are next to each other.
+    The pages are given by their rows. Equal texts cost 0. It's fastest if equal rows are next to
+    each other.
     """
     totals = np.zeros(len(later), np.int64)
     unequal = np.flatnonzero(~are_equal(pages, later, earlier))
@@ -215,14 +221,14 @@ def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
 
 
 def are_equal(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.bool_]:
-    """Return which pairs of pages have equal texts."""
+    """Return which pairs of pages have the same text."""
     return np.equal(pages.digest[later], pages.digest[earlier])
 
 
 def are_comparable(
     pages: Columns, later: Rows, earlier: Rows, most_verify: int
 ) -> NDArray[np.bool_]:
-    """Return which pairs of pages need a decision.
+    """Return which pairs of pages are similar enough to need a decision.
 
     These are pairs with equal texts, and pairs with enough words that don't differ in too many
     verify bits.
@@ -234,7 +240,7 @@ def are_comparable(
 
 
 def likeness_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.uint8]:
-    """Return how similar pairs of pages are apart from their texts, for `nearest_of`."""
+    """Return how much the pages of each pair share besides their texts, for `nearest_of`."""
     likeness = np.zeros(len(later), np.uint8)
     for keys in (pages.identity, pages.address):
         values = keys[later]
@@ -255,9 +261,7 @@ def _costs_of_bits(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int
 def similarities_of(
     pages: Columns, later: Rows, earlier: Rows, threshold: float
 ) -> NDArray[np.float64]:
-    """Return the most likely similarities of pairs of pages, given by their rows, as in
-    `estimate_similarity`.
-    """
+    """Estimate the similarity of the pages of each pair, like `estimate_similarity`."""
     tables = model.normal_tables()
     steepness = model.steepness(threshold)
     last = len(tables.equal) - 1
@@ -285,9 +289,9 @@ def similarities_of(
 def _differing(
     pages: Columns, later: Rows, earlier: Rows
 ) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
-    """Yield slices of the pairs, each with an array of its differences.
+    """Compare the signatures of pairs in slices, and yield each slice with its differences.
 
-    The array has the shape (pairs, VERIFY_BITS), with 1 where the signatures differ.
+    They are an array of the shape (pairs, VERIFY_BITS), with 1 where the signatures differ.
     """
     for start in range(0, len(later), _PAIRS_AT_ONCE):
         part = slice(start, start + _PAIRS_AT_ONCE)
@@ -295,7 +299,7 @@ def _differing(
 
 
 def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[np.float64]:
-    """Return the Jaccard similarities of the shingles of pairs of pages, given by their rows."""
+    """Return the exact Jaccard similarity of the shingles of each pair, given by rows."""
     similarities = np.ones(len(later))
     for place, pages in enumerate(zip(later.tolist(), earlier.tolist(), strict=True)):
         one, other = map(shingles.__getitem__, pages)
@@ -306,7 +310,7 @@ def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[n
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """The decision about each page, in arrays of the same length, in the order of the columns.
+    """The decision about each page, in arrays of the same length and in the order of the columns.
 
     `original` holds the row of the kept page of each page's cluster, so a kept page has its own
     row. `similarity` is 1 for exact copies and for kept pages.
@@ -328,7 +332,7 @@ def find_duplicates(
     folder: Path | None = None,
     progress: Progress = lambda _doing, _percent: None,
 ) -> Duplicates:
-    """Return the decisions about all pages. Pages are taken in order, those of lower rank first.
+    """Decide which pages are duplicates. Pages are taken in order, those of lower rank first.
 
     The verdicts are those of a crawl that finds the pages in this order, each under its own URL,
     with one exception: without marks, an exact copy of a dropped page shares that page's verdict.
@@ -356,7 +360,7 @@ def find_duplicates(
 
 
 class _Batch:
-    """The pages of a scan, each identified by its number, its place in the order of decisions."""
+    """The pages of a scan. The number of a page is its place in the order of decisions."""
 
     def __init__(self, pages: Columns, goal: Goal) -> None:
         self._pages = pages
@@ -380,7 +384,7 @@ class _Batch:
         return b"" if marks is None else marks[self._rows[number]].tobytes()
 
     def candidates(self, table: Table) -> Iterator[Keys]:
-        """Yield near pairs of pages that share a key in a table.
+        """Yield pairs of pages that share a key in a table, and are near enough to be compared.
 
         If too many pages share a key, these pages are paired by longer keys as well.
         """
@@ -405,7 +409,7 @@ class _Batch:
             bits += pairing.CROWD_BITS
 
     def namesakes(self) -> Iterator[Keys]:
-        """Yield pairs of pages that share a twin, a digest, an identity or an address.
+        """Yield pairs of pages with the same twin key, digest, identity or address.
 
         Pairs whose texts are too different to be compared are left out: see `are_comparable`.
         """
@@ -424,7 +428,10 @@ class _Batch:
         return are_comparable(self._pages, later, earlier, self._goal.most_verify_bits)
 
     def decide(self, pairs: Keys) -> None:
-        """Decide about the later pages of pairs. All pages before them must be decided already."""
+        """Decide about the later page of each pair.
+
+        All pages before them must be decided already.
+        """
         self._decide(pairs)
         self._order.settle()
 
@@ -444,9 +451,10 @@ class _Batch:
         self._order.decide(measured, presumes=False)
 
     def _measured(self, pairs: Keys, most: float = math.inf) -> Resemblances:
-        """Return the nearest pairs of each later page whose bit costs are at most `most`.
+        """Compute the costs of pairs, and return the nearest ones of each later page.
 
-        If there are shingles, the pairs get exact costs.
+        Pairs whose bits cost more than `most` are left out. If there are shingles, the costs are
+        exact.
         """
         later = later_of(pairs)
         earlier = earlier_of(pairs)

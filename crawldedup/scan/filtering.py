@@ -1,4 +1,4 @@
-"""Write feeds and web archives without the copies in them: `crawldedup filter`.
+"""The command `crawldedup filter`: write feeds and web archives again without the copies.
 
 Pages are read and compared as with `crawldedup scan --keep first`. Then the files are read once
 more, and whatever is kept is written as it was read: the bytes of a line, of a member of an array
@@ -46,15 +46,16 @@ _ENDINGS: Final = (
     "it must end in .jsonl, .json or .csv, optionally followed by .gz, .bz2, .xz or .zst, or in "
     ".warc, .warc.gz, .warc.zst or .parquet"
 )
-# Records about a response, which are useless without it.
+# Types of records that describe a response, and are useless without it.
 _COMPANIONS: Final = ("request", "metadata")
 _SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
-_GROUP_BYTES: Final = 64 * 1024 * 1024  # of a row group, which is in memory until it is written
+# The size of a row group, which is in memory until it is written.
+_GROUP_BYTES: Final = 64 * 1024 * 1024
 
 
 class DecidedItem(NamedTuple):
-    """An item, whether it's kept, and whether it has a page that was compared."""
+    """An item of a feed, whether it is kept, and whether it had a page that was compared."""
 
     item: Item
     stays: bool
@@ -65,8 +66,7 @@ _Decided = Iterator[DecidedItem]
 
 
 def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Write the items of files, without copies of earlier items and without pages that the index
-    `against` knows.
+    """Write the items of files without copies of earlier items or of the index `against`.
 
     Raises ConfigurationError for a file that doesn't match its name, StoreError, and OSError if
     something can't be written. Then no file is written.
@@ -112,7 +112,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 
 def _check_files(given: Namespace) -> str:
-    """Return the format that is read and written.
+    """Check the input and output files, and return their common format.
 
     Raises ConfigurationError for anything that isn't possible, or would be lost.
     """
@@ -140,9 +140,7 @@ def _check_files(given: Namespace) -> str:
 
 
 def _check_inputs(given: Namespace, form: str) -> None:
-    """Raise ConfigurationError for an input that isn't a file, or isn't in the format of the
-    output.
-    """
+    """Check that all inputs are files in the format of the output, or raise ConfigurationError."""
     for name in given.inputs:
         if name != STANDARD and not Path(name).is_file():
             raise ConfigurationError(f"{name!r} is not a file; use - for standard input")
@@ -167,12 +165,11 @@ def _form(shown: str, name: str) -> str:
 
 @dataclass(slots=True)
 class _Feed:
-    """Files of one format, one after the other, and the results for their items, which are
-    identified by their numbers.
+    """The files to filter, as one long series of numbered items, and the results for them.
 
-    The feed `is_cut` if a file couldn't be read to its end. `sizes` are the numbers of items in the
-    files. The items that `are_compared` are, in their order, the rows of the `results`; of the
-    `known`, an index has copies.
+    All files have the same format. The feed `is_cut` if a file couldn't be read to its end. `sizes`
+    are the numbers of items in the files. The items that `are_compared` are, in their order, the
+    rows of the `results`; of the `known`, an index has copies.
     """
 
     names: Sequence[str]
@@ -193,9 +190,7 @@ class _Feed:
         return self.form.endswith(forms.ARCHIVE)
 
     def compare(self, options: Options, index: Deduplicator | None, workers: int) -> None:
-        """Read the pages in worker processes, and find the ones that are copies of an earlier page
-        or of a page in the index.
-        """
+        """Read the pages in worker processes, and find copies of earlier pages or of the index."""
         self.version = version_of_files(self.names)
         chunks = chunked(map(self._checked, self.output.counted(self._items())))
         with TemporaryDirectory(prefix="crawldedup-filter-") as name:
@@ -210,7 +205,7 @@ class _Feed:
                 self.results = Results.of(folder, options, share, keep="first")
 
     def _items(self) -> Iterator[Item]:
-        """Yield everything that can be read from the files, and note where that ends.
+        """Yield every item that can be read from the files, and note where that ends.
 
         Raises ConfigurationError if nothing can be read.
         """
@@ -240,7 +235,7 @@ class _Feed:
         return sources.items_of_lines(self.spooled, fields, on_error)
 
     def _checked(self, item: Item) -> Item:
-        """Return an item. Raises ConfigurationError if it can't be written among the others."""
+        """Return an item, or raise ConfigurationError if it can't be written among the others."""
         self.head = item.head if self.head is None else self.head
         if item.head is not self.head and item.head != self.head:
             raise ConfigurationError(
@@ -262,7 +257,7 @@ class _Feed:
         return item
 
     def _not_in(self, index: Deduplicator, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yield the pages that the index has no copy of, under their own URL or any other.
+        """Yield only the pages of which the index has no copy, at the same URL or another one.
 
         Raises StoreError.
         """
@@ -285,7 +280,7 @@ class _Feed:
             )
 
     def decided(self, dropped: BinaryIO | None) -> _Decided:
-        """Read the files once more, and decide about each item.
+        """Read the files a second time, and decide which items are kept.
 
         Raises ConfigurationError if they have changed.
         """
@@ -309,7 +304,10 @@ class _Feed:
             raise ConfigurationError("a file has changed while it was read: nothing is written")
 
     def counts(self) -> dict[str, int]:
-        """Return the figures of the items, or for an archive, of its pages."""
+        """Return the number of items that were kept and dropped.
+
+        For an archive, it's that of pages.
+        """
         found = self.results.summary()
         tried = len(self.known) + found["pages"] + found["skipped"]
         items = tried if self.is_archive else sum(self.sizes)
@@ -325,7 +323,7 @@ class _Feed:
 
 
 def _known_kind(verdict: Verdict) -> str | None:
-    """Return what kind of known page this is for an index, or None if it isn't known.
+    """Return how an index knows a page, for example as a near duplicate, or None if it doesn't.
 
     An index may remember a page with the same URL. That is also a copy, if its content is still the
     same.
@@ -404,7 +402,7 @@ def _write_batches(decided: _Decided, out: BinaryIO, pa: Any) -> None:
 
 
 def _staying_rows(rows: Sequence[DecidedItem]) -> Iterator[Any]:
-    """Yield the rows of a batch that are kept, in runs of neighbors.
+    """Yield the kept rows of a batch, joining neighbors into longer pieces.
 
     Unlike a selection by mask, this works in pyarrow for columns of every type.
     """
@@ -416,7 +414,7 @@ def _staying_rows(rows: Sequence[DecidedItem]) -> Iterator[Any]:
 
 
 def _copied(piece: Any, pa: Any) -> Any:
-    """Return a copy of the rows in separate memory.
+    """Copy rows of a table into memory of their own.
 
     pyarrow cannot write some columns, such as views of texts inside of structs, from the middle of
     a batch, but it can send all of them.
@@ -430,9 +428,7 @@ def _copied(piece: Any, pa: Any) -> Any:
 def _write_archive(
     decided: _Decided, out: BinaryIO, form: str, revisits: Revisits | None
 ) -> dict[str, int]:
-    """Write the records of web archives that are kept, unchanged, and revisits; return their
-    numbers.
-    """
+    """Write the kept records unchanged, and revisits for copies. Return how many there are."""
     written = revisited = 0
     for path, rows in groupby(decided, lambda row: row.item.raw.path):
         with path.open("rb") as file:
@@ -458,7 +454,7 @@ def _write_archive(
 
 
 class _RecordFate(NamedTuple):
-    """A record, and whether it's a copy that is left out."""
+    """A record of a web archive, and whether it is left out as a copy."""
 
     record: Record
     is_copy: bool
@@ -475,7 +471,7 @@ def _copy_record(file: BinaryIO, record: Record, out: BinaryIO, *, needs_end: bo
 
 
 def _staying(records: Sequence[_RecordFate]) -> Iterator[Record]:
-    """Yield the records of an archive that are kept, in order, given whether they are copies.
+    """Yield the records of an archive that are kept, in order.
 
     A request or metadata is left out with the copies that it was captured with, unless it was also
     captured with a record that is kept. Either of two records may name the other one, which may

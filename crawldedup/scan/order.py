@@ -1,4 +1,4 @@
-"""Decide which pages to keep, as an index would that receives them one after the other.
+"""Decide which pages of a collection to keep, as if an index received them one after the other.
 
 A page is compared only with kept pages. Similarity alone doesn't decide: a kept page whose marks
 conflict with those of the page is its sibling, and is passed over before anything else is decided.
@@ -19,14 +19,14 @@ from crawldedup.search.decision import Crowd
 
 Rows = NDArray[np.int64]
 MarksOf = Callable[[int], bytes]
-"""Returns the marks of a page, or b"" for a text without a name."""
+"""Returns the packed marks of a page, or b"" for a text without a name."""
 
 # The number of pages considered for a page: those that resemble it most.
 MOST_RESEMBLING: Final = 64
 
 
 class Resemblances:
-    """Pairs of pages that resemble each other.
+    """Pairs of pages that resemble each other, with a cost for how much they differ.
 
     They are ordered by the later page, then by cost, then by the earlier page.
     """
@@ -44,10 +44,10 @@ class Resemblances:
 def nearest_of(
     later: Rows, earlier: Rows, costs: NDArray[Any], likeness: NDArray[np.uint8]
 ) -> Rows:
-    """Return the places of the nearest pairs of each later page, at most MOST_RESEMBLING.
+    """Select the nearest earlier pages for each later page, at most MOST_RESEMBLING.
 
     Pairs with more `likeness` come first, whatever their costs, because a crowd of siblings must
-    not hide the page that is copied.
+    not hide the page that is copied. The result has the places of the selected pairs.
     """
     order = np.lexsort((earlier, costs, -likeness.astype(np.int8), later))
     ordered = later[order]
@@ -57,7 +57,7 @@ def nearest_of(
 
 
 class Order:
-    """The decisions about the pages 0, 1, .. so far.
+    """The decisions so far, about pages that are numbered in their order.
 
     `original` holds the number of the page that each page is a copy of; a kept page has its own.
     """
@@ -95,12 +95,12 @@ class Order:
         return distinct(pair(*np.array(wanted, np.uint64).reshape(-1, 2).T))
 
     def settle(self) -> None:
-        """Make the last decisions final."""
+        """Make the latest decisions final."""
         self._settled |= self._learned
         self._learned.clear()
 
     def _decide_page(self, page: int, earlier: Sequence[int], costs: Sequence[int]) -> set[int]:
-        """Decide about a page by its costs to earlier ones.
+        """Decide about a page, given how much it differs from earlier ones (its costs).
 
         If it resembles a page that was dropped, it may also be a copy of the original of that page,
         with which it hasn't been compared yet.
@@ -142,7 +142,7 @@ class Order:
         return conflict(own, its) is not Conflict.NONE
 
     def _marks(self, kept: int) -> bytes:
-        """Return the marks of a kept page, with those that it adopted from its copies."""
+        """Return the marks of a kept page, including those that it adopted from its copies."""
         for known in (self._learned, self._settled):
             if kept in known:
                 return known[kept]

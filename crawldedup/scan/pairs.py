@@ -1,4 +1,6 @@
-"""Pair pages that share a key, without ever pairing all the pages of a crowd.
+"""Pair pages that may be near duplicates, because they share a key.
+
+No crowd of pages is ever paired in full.
 
 A crawl files a page under its own key in each table and probes the keys that its near duplicates
 probably have. A scan has all pages, so both sides can share the work: each page is filed under its
@@ -57,16 +59,17 @@ _MOST_FILES: Final = 256
 
 
 def key_bits(pages: int) -> int:
-    """Return the number of leading bits of a key that count in a collection of this size."""
+    """Return how many leading bits of a key count in a collection with this many pages."""
     return min(max(max(pages - 1, 0).bit_length() - _SPARED_BITS, _FEWEST_BITS), STORED_BITS)
 
 
 def keys_of(
     search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: int, similarity: float
 ) -> Keys:
-    """Return the most likely keys of near duplicates of pages, shape (pages, KEYS_A_TABLE).
+    """Return the keys that near duplicates of pages are most likely to have.
 
-    Near duplicates have `similarity` or more. Only the leading `bits` of a key count.
+    Near duplicates have `similarity` or more. Only the leading `bits` of a key count. The shape is
+    (pages, KEYS_A_TABLE).
     """
     _, members = flip_sets(bits, KEYS_A_TABLE)
     # Bits are chosen by their rank of volatility.
@@ -85,7 +88,7 @@ def keys_of(
 
 
 def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:
-    """Pack the leading bits of each key and the number of its page into one integer.
+    """Pack each key (its leading bits) and the number of its page into one integer.
 
     Numbers are below MOST_PAGES.
     """
@@ -93,14 +96,14 @@ def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:
 
 
 def numbers_in(packed: Keys) -> Keys:
-    """Return the numbers of the pages of packed keys."""
+    """Return the numbers of pages from packed keys."""
     return packed & np.uint64(MOST_PAGES - 1)
 
 
 def near_pairs(
     search: Keys, verify: Keys, most_search: int, most_verify: int, first: Keys, second: Keys
 ) -> Keys:
-    """Return the distinct pairs of pages that differ in few enough bits, as `pair` makes them.
+    """Select the distinct pairs of pages that differ in few enough bits. They are packed by `pair`.
 
     `search` and `verify` hold the bits of pages by number; `verify` has four words per page.
     """
@@ -116,7 +119,10 @@ def near_pairs(
 
 
 def pair(first: Keys, second: Keys) -> Keys:
-    """Pack each pair of page numbers into one integer. The integers sort by the later page."""
+    """Pack two page numbers into one integer, for each pair.
+
+    The integers sort by the later page.
+    """
     return np.maximum(first, second) * np.uint64(MOST_PAGES) | np.minimum(first, second)
 
 
@@ -131,7 +137,7 @@ def earlier_of(pairs: Keys) -> NDArray[np.int64]:
 
 
 def distinct(values: Keys) -> Keys:
-    """Return the distinct values, sorted.
+    """Sort values and remove repetitions.
 
     It takes a tenth of the time of numpy.unique, which builds a hash table.
     """
@@ -140,9 +146,9 @@ def distinct(values: Keys) -> Keys:
 
 
 def candidate_pairs(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
-    """Yield near pairs of pages whose sorted packed keys share the leading `bits`.
+    """Yield near pairs of pages whose keys, which are packed and sorted, share the leading `bits`.
 
-    The pairs are as `pair` makes them, and some come twice.
+    The pairs are packed by `pair`, and some come twice.
     """
     first = 0
     while first < len(packed):
@@ -157,7 +163,7 @@ def candidate_pairs(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
 
 
 def pairs_of_exact_keys(keys: Keys, numbers: Keys) -> Iterator[Keys]:
-    """Yield sorted pairs of pages that share an exact key, some of them twice.
+    """Yield pairs of pages with the same exact key, sorted. Some come twice.
 
     A page is paired with the first page of its key and with up to MOST_PER_KEY pages before it. The
     key 0 means that there is none.
@@ -180,7 +186,7 @@ def pairs_of_exact_keys(keys: Keys, numbers: Keys) -> Iterator[Keys]:
 
 
 def crowded(packed: Keys, bits: int) -> Keys:
-    """Return the numbers of pages in runs that are too long to pair all pages, ascending."""
+    """Return the numbers of pages whose key too many pages share to pair all, ascending."""
     counts = _run_lengths(packed, bits)
     return distinct(numbers_in(packed[np.repeat(counts > NEIGHBORS + 1, counts)]))
 
@@ -216,13 +222,13 @@ def _with_first(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
 
 
 def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:
-    """Return the length of each run of sorted keys that share their leading bits."""
+    """Return how many sorted keys share their leading bits, for each run of such keys."""
     firsts = np.flatnonzero(is_first_of_run(packed >> np.uint64(64 - bits)))
     return np.diff(firsts, append=len(packed))
 
 
 class WaitingPairs:
-    """Pairs in files of an empty folder, one file for each block of later pages.
+    """Pairs that wait on disk until it is their turn, in one file for each block of later pages.
 
     Only one block of pairs has to be in memory at a time.
     """
@@ -235,7 +241,7 @@ class WaitingPairs:
         ]
 
     def add(self, pairs: Keys) -> None:
-        """Add sorted pairs, as `pair` makes them. Raises OSError."""
+        """Add pairs, which must be sorted and packed by `pair`. Raises OSError."""
         ends = np.searchsorted(
             later_of(pairs) // self._block, np.arange(len(self._files)), side="right"
         )
@@ -243,7 +249,7 @@ class WaitingPairs:
             file.write(part.tobytes())
 
     def blocks(self) -> Iterator[tuple[float, Keys]]:
-        """Yield the distinct pairs of each block, together with the share of the blocks before it.
+        """Yield the distinct pairs of each block, and the share of blocks that are done.
 
         Can only be used once.
         """

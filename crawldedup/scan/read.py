@@ -1,4 +1,4 @@
-"""Read the pages of many sources into a folder with worker processes.
+"""Read the pages of many sources into a folder, with worker processes.
 
 Each chunk is written to its own file, so an interrupted scan continues after the last complete one.
 """
@@ -51,16 +51,20 @@ KINDS: Final = {
     **dict.fromkeys(("shingle_sizes", "shingles", "url_sizes", "mark_sizes"), np.dtype(np.uint32)),
     **dict.fromkeys(("urls", "marks"), np.dtype(np.uint8)),
 }
-"""The type of each column's items. Each page has one item, except for shingles and the bytes of
-URLs and marks.
+"""The type of the items in each column.
+
+Each page has one item, except for shingles and the bytes of URLs and marks.
 """
 
 Place = tuple[int, int, int]
-"""The number of a source, the items of it that were read, and the errors in all sources before."""
+"""A place where a scan can continue.
+
+It has the number of a source, the items of it that were read, and the errors in all sources before.
+"""
 
 
 class Step(NamedTuple):
-    """The progress of a scan: the number of pages read. `skipped` counts other pages by reason."""
+    """How far a scan has come: the number of pages read, and by reason, of those `skipped`."""
 
     place: Place = (0, 0, 0)
     pages: int = 0
@@ -69,7 +73,7 @@ class Step(NamedTuple):
 
 @contextmanager
 def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]:
-    """Yield the folder of a task, which is created if necessary. Raises OSError.
+    """Open the work folder of a scan, which is created if necessary. Raises OSError.
 
     `task` describes the scan in plain values, which have to be the same when it continues. Raises
     ConfigurationError for a folder of a different scan, or of one that is running.
@@ -108,7 +112,7 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
 
 
 class ScanFolder:
-    """The folder in which a scan saves the pages that it has read, so that it can be continued.
+    """The folder in which a scan saves the pages that it has read, so it can continue later.
 
     Each part of the folder has some pages. `step` says how far the last part got, and
     `pages_of_sources` counts the pages of each source. Pages in parts that were damaged by a kill
@@ -128,7 +132,7 @@ class ScanFolder:
             shutil.rmtree(left)
 
     def add(self, place: Place, columns: list[Packed], skipped: Iterable[str]) -> None:
-        """Add the pages that were read up to a place, and the reasons why others can't be read."""
+        """Save the pages that were read up to a place, and why others can't be read."""
         pages = self.step.pages + sum(len(packed["thin"]) for packed in columns)
         step = Step(place, pages, Counter(self.step.skipped) + Counter(skipped))
         if step != self.step:
@@ -185,7 +189,7 @@ class ScanFolder:
 
 
 def _pages_in(packed: Packed) -> int:
-    """Return how many pages these columns have.
+    """Return the number of pages in these columns.
 
     Raises:
         ValueError: The columns don't have the same length.
@@ -203,7 +207,10 @@ def _pages_in(packed: Packed) -> int:
 
 
 def _digest_of(content: bytes) -> bytes:
-    """Return a digest that only a completely written part begins with."""
+    """Return the digest with which a part begins.
+
+    If it's wrong, the part wasn't written completely.
+    """
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
 
 
@@ -214,8 +221,8 @@ def _mapped(file: BinaryIO, kind: np.dtype[Any]) -> NDArray[Any]:
 
 _PAGES_A_CHUNK: Final = 256
 _CHARACTERS_A_CHUNK: Final = 1 << 22
-_REMEMBERED: Final = 1000  # pages of a worker, some 30 KB each
-_CHUNKS_A_WORKER: Final = 4  # that wait to be read, or to be taken in order
+_REMEMBERED: Final = 1000  # the pages that a worker remembers, at some 30 KB each
+_CHUNKS_A_WORKER: Final = 4  # the most chunks that wait to be read, or to be taken in order
 # A process that takes longer than both together to read a chunk is killed.
 _SECONDS: Final = 30.0
 _SECONDS_A_PAGE: Final = 0.5
@@ -226,9 +233,10 @@ _Answer = tuple[Packed, Skipped]
 
 
 class Chunk(NamedTuple):
-    """Pages, the numbers of their items in the source, and where a scan continues after them.
+    """Some pages of a source that are read together, and where a scan continues after them.
 
-    The `unread` ones are between them, and can't be compared.
+    The pages come with the numbers of their items. The `unread` ones are between them, and can't be
+    compared.
     """
 
     place: Place
@@ -238,7 +246,7 @@ class Chunk(NamedTuple):
 
 
 def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
-    """Return the handler of a worker process that reads pages with these options."""
+    """Make the function with which a worker process reads pages, given the options."""
     options = Options.from_values(setup)
     page_reader = PageReader(options)
     queries = QueryBuilder(options)
@@ -296,9 +304,9 @@ def chunks_of(
     open_source: Callable[[str, OnError], Iterator[Item]],
     on_error: OnError,
 ) -> Iterator[Chunk]:
-    """Yield the pages of sources that haven't been read yet. The last chunk is empty.
+    """Yield the pages of all sources in chunks, starting after the ones that were read before.
 
-    Items have to come in the same order again.
+    The last chunk is empty. Items have to come in the same order again.
     """
     first, behind, errors = begun
 
@@ -316,9 +324,7 @@ def chunks_of(
 
 
 def chunked(items: Iterable[Item], first: int = 0) -> Iterator[Chunk]:
-    """Yield the pages of the items of one source in chunks, starting with the item number
-    `first`.
-    """
+    """Yield the pages of one source in chunks, starting with the item number `first`."""
     numbers: list[int] = []
     pages: list[Page] = []
     unread: list[Unread] = []
@@ -353,7 +359,9 @@ def read_into(
     output: Output,
     fate: str,
 ) -> Iterator[list[int]]:
-    """Add the pages of chunks to a folder, and yield the numbers of those that could be read.
+    """Read the pages of chunks and save them in a folder.
+
+    Yield the numbers of those that were read.
 
     They come chunk by chunk, while worker processes read ahead. Pages that can't be read are
     reported.
@@ -391,7 +399,7 @@ def read_into(
 
 
 async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], Skipped]:
-    """Read pages in a worker.
+    """Let a worker read pages.
 
     A page that kills its process is skipped as "crashed", and a slow one as "too_slow".
     """

@@ -1,4 +1,4 @@
-"""Run a scan: read pages into a folder, find their duplicates, and show or write the result."""
+"""Run the command `crawldedup scan`: read pages, find their duplicates, and show the result."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ _SHOWN_MEMBERS: Final = 10
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Scan the given sources with the options of `dedup`, which stays empty.
+    """Find the duplicates in the given sources, with the options of `dedup`, which stays empty.
 
     Raises ConfigurationError and OSError.
     """
@@ -95,7 +95,7 @@ def _check(given: Namespace) -> None:
 
 @contextmanager
 def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator[ScanFolder]:
-    """Yield the folder to work in.
+    """Open the folder in which the scan saves its progress.
 
     This is the folder of --work, which is kept, or one next to --output, which is kept if there is
     an error, or a temporary one.
@@ -132,7 +132,7 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
 
 
 def version_of_files(names: Iterable[str]) -> str:
-    """Return values that show whether files, or the pages in folders, have changed."""
+    """Return a text that changes if one of the files, or a page in a folder, changes."""
     paths = map(Path, names)
     below = (pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths)
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
@@ -142,7 +142,7 @@ def version_of_files(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The pages that were read until a step, and what was found about them."""
+    """The pages that a scan has read so far, and their duplicates."""
 
     goal: Goal
     step: Step
@@ -160,7 +160,7 @@ class Results:
         keep: str,
         exact: bool = True,
     ) -> Self:
-        """Find the duplicates among the pages of a folder.
+        """Find the duplicates among the pages that a scan has read into a folder.
 
         Keep the "first" or the "best" page of each cluster.
         """
@@ -180,7 +180,7 @@ class Results:
 
     @property
     def is_failure(self) -> bool:
-        """Whether nothing could be read. In that case, the output of an earlier scan stays."""
+        """Whether no page could be read. If so, the output of an earlier scan stays as it is."""
         return not self.step.pages and self.step.place[-1] > 0
 
     def url(self, page: int) -> str:
@@ -190,7 +190,7 @@ class Results:
         return bool(self.duplicates.original[page] == page)
 
     def row(self, page: int) -> dict[str, Any]:
-        """Return the result for a page, by column name."""
+        """Return the result for a page as a row: its values by column name."""
         url = self.url(page)
         original = int(self.duplicates.original[page])
         if self.is_kept(page):
@@ -206,7 +206,7 @@ class Results:
         }
 
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the kept page and the duplicates of at most `most` clusters, the largest first."""
+        """Yield the largest clusters, at most `most`: the kept page and its duplicates."""
         duplicates = np.flatnonzero(~self.duplicates.kept)
         by_original = duplicates[self.duplicates.original[duplicates].argsort(kind="stable")]
         kept = self.duplicates.original[by_original]
@@ -218,7 +218,7 @@ class Results:
             yield {"original": self.url(int(originals[place])), "duplicates": rows}
 
     def summary(self) -> dict[str, Any]:
-        """Return the counts."""
+        """Return how many pages were read, skipped and kept, and how many duplicates there are."""
         pages = self.step.pages
         skipped = self.step.skipped
         kept = int(self.duplicates.kept.sum())
@@ -236,7 +236,7 @@ class Results:
         }
 
     def write(self, path: Path, progress: Progress, *, force: bool) -> None:
-        """Write the result for each page, or a report as for a crawl of these pages.
+        """Write a row for each page, or a report as for a crawl of these pages.
 
         Raises ConfigurationError and OSError.
         """

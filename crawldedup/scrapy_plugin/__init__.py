@@ -1,4 +1,4 @@
-"""The Scrapy side: `Addon`, `DedupMiddleware`, `DedupItemPipeline`, and the `signals` they send."""
+"""The Scrapy plugin: `Addon`, `DedupMiddleware`, `DedupItemPipeline`, and their `signals`."""
 
 from typing import TYPE_CHECKING
 

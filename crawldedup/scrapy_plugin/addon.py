@@ -1,4 +1,4 @@
-"""``ADDONS = {"crawldedup.Addon": 500}``: enables the middlewares and, if wanted, the pipeline."""
+"""The Scrapy add-on, which enables crawldedup with ``ADDONS = {"crawldedup.Addon": 500}``."""
 
 from scrapy.settings import BaseSettings
 
@@ -11,18 +11,18 @@ from crawldedup.scrapy_plugin.settings import PREFIX
 
 
 class Addon:
-    """Adds the middlewares to a crawl.
+    """Adds the middlewares of crawldedup to a crawl and, if wanted, its item pipeline.
 
     Middlewares that the project has already placed or disabled (None) are left as they are. The
     item pipeline is added if ``CRAWLDEDUP_ITEM_FIELDS`` is set.
     """
 
     def __repr__(self) -> str:
-        """Return its name, which Scrapy logs."""
+        """Return the name of the add-on as Scrapy logs it."""
         return "crawldedup.Addon"
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Place the middlewares; called by Scrapy before the crawl starts."""
+        """Add the middlewares to the settings. Scrapy calls this before the crawl starts."""
         place = settings.setdefault_in_component_priority_dict
         # Responses pass the middlewares in descending order. Redirects (600), decompression (590),
         # meta refresh (580) and retries (550) come before 545, so this one sees decoded pages that

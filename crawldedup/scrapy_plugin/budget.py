@@ -1,4 +1,4 @@
-"""``CRAWLDEDUP_BUDGET``: stop following URL patterns that bring nothing new.
+"""Stop following URL patterns that bring nothing new (``CRAWLDEDUP_BUDGET``).
 
 `crawling.budget` makes the decisions, and describes what keeps content from getting lost.
 """
@@ -29,16 +29,16 @@ from crawldedup.urls import places_of
 from crawldedup.verdict import Verdict
 
 FILE_NAME: Final = "crawldedup.budget"
-"""The file of skipped requests, in the directory of a job that may be paused."""
+"""The file in a job's directory that keeps the skipped requests while the job is paused."""
 
 _WIDER: Final = 2
-"""A folder ends, with everything below it, after this many times as many pages as a pattern."""
+"""How many times as many barren pages it takes to end a whole folder, rather than a pattern."""
 
 _ASKED_AGAIN_KEY: Final = "_crawldedup_asked_again"
 
 
 class OverBudgetError(IgnoreRequest):
-    """Raised for a request that is skipped because the last pages of its `pattern` were not new.
+    """Raised for a request that is skipped because its URL `pattern` brought nothing new lately.
 
     The errback of the request receives it. If the pattern brings something new after all, the
     request is made then.
@@ -50,7 +50,7 @@ class OverBudgetError(IgnoreRequest):
 
 
 class BudgetMiddleware:
-    """Skips requests of patterns that have ended.
+    """Skips requests for URL patterns whose last pages all brought nothing new.
 
     Args:
         crawler: The crawler.
@@ -82,19 +82,19 @@ class BudgetMiddleware:
         return middleware
 
     def engine_started(self) -> None:
-        """Load the requests that earlier runs of a job skipped."""
+        """Load the requests that earlier runs of the job skipped."""
         assert self._job is not None
         for request in read_requests(self._job, self._crawler.spider):
             self._budget.take_over(places_of(request.url)[0], request)
 
     def spider_closed(self, reason: str) -> None:
-        """Save the skipped requests for the next run of a job."""
+        """Save the skipped requests for the next run of the job."""
         assert self._job is not None
         skipped = self._budget.all_skipped() if reason != "finished" else ()
         write_requests(self._job, skipped, self._crawler.spider)
 
     def process_request(self, request: Request) -> None:
-        """Let a request pass. Raises OverBudgetError to skip it."""
+        """Let a request pass, or raise OverBudgetError to skip it."""
         is_asked_again = request.meta.pop(_ASKED_AGAIN_KEY, False)
         if is_exempt(request, is_postponed=is_asked_again):
             return

@@ -1,4 +1,4 @@
-"""``scrapy dedup``: query the index that a project's crawls use.
+"""The command ``scrapy dedup``, which queries the index that a project's crawls use.
 
 Scrapy imports this module to run any of its commands, so every import at the top slows down all of
 them.
@@ -18,7 +18,7 @@ _ACTIONS: Final = (*_ON_PAGES, "info", "clear", *_ON_JOURNALS)
 
 
 def _action(name: str) -> str:
-    """Return the name of an action. Raises ArgumentTypeError for one that is elsewhere."""
+    """Check the name of an action. Raises ArgumentTypeError for one of another command."""
     if name == "changes":
         raise ArgumentTypeError(
             "`crawldedup changes` compares two crawls; --source names the folder of their journals"
@@ -27,7 +27,7 @@ def _action(name: str) -> str:
 
 
 class Command(ScrapyCommand):
-    """A command with several actions, all on the index that the project's settings name."""
+    """The command `scrapy dedup`: several actions on the index that the project's settings name."""
 
     requires_project = False
     # Standard output is reserved for answers.

@@ -1,4 +1,4 @@
-"""Write the journal of a crawl, which its report is made from.
+"""Write the journal of a crawl, the file from which its report is made.
 
 It has a line for each response and each wall, one for the start of the crawl, and one for its end.
 """
@@ -71,7 +71,7 @@ _MOST: Final = 1 << 31
 
 
 class CrawlJournal:
-    """Writes the journal of a crawl that has begun.
+    """Writes the journal of a crawl: a file of JSON lines with the verdict on each response.
 
     If writing fails, lines of the journal are lost, but never a page.
     """
@@ -87,7 +87,7 @@ class CrawlJournal:
         self._siblings = SiblingReasons()
 
     def begin(self, known: int | None, index: str | None) -> None:
-        """Write the header.
+        """Write the first line, which describes the crawl.
 
         Args:
             known: The number of pages in the index.
@@ -131,7 +131,7 @@ class CrawlJournal:
     def checked(
         self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int
     ) -> None:
-        """Write the verdict on a page and its outcome.
+        """Write down the verdict on a page and what happened to it.
 
         `known` is the number of pages in the index.
         """
@@ -160,7 +160,7 @@ class CrawlJournal:
         self._write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
 
     def unchecked(self, request: Request, response: Response, outcome: str, reason: str) -> None:
-        """Write that a response was skipped, or that an error occurred, and why."""
+        """Write down that a response was skipped or caused an error, and why."""
         self._write_page(request, response, outcome, {"reason": reason})
 
     async def end(self, reason: str, known: int, index_bytes: int | None) -> None:
@@ -187,7 +187,7 @@ class CrawlJournal:
             await self._write_report(self._options.report)
 
     def put(self, record: Mapping[str, Any]) -> None:
-        """Write a record, without fields that are None, False or zero, if the crawl has begun."""
+        """Write a line if the crawl has begun, without fields that are None, False or zero."""
         if self._file is not None:
             fields = {name: value for name, value in record.items() if value}
             self._file.write(

@@ -1,4 +1,4 @@
-"""Follow pages through the spider's callbacks and pipelines, until they are delivered."""
+"""Find out which pages reach the user: their callbacks and pipelines have to succeed."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +18,7 @@ _MOST_CALLBACKS: Final = 8
 
 
 class Deliveries:
-    """Tracks pages through callbacks and their items through pipelines until they are delivered.
+    """Tracks pages through callbacks, and their items through pipelines, until they are delivered.
 
     A page that fails there is never delivered. When the crawl ends, it counts as abandoned, so a
     later crawl delivers it.
@@ -42,11 +42,11 @@ class Deliveries:
     def pop_delivered(self) -> Iterator[PageId]:
         """Yield the pages that were delivered since the last call.
 
-        A page that a callback downloads itself counts as delivered once the callback receives it.
+        A page that a callback downloads itself counts as delivered when the callback receives it.
         """
         slot = getattr(self._crawler.engine, "_slot", None)
-        # If Scrapy doesn't tell, no page counts as delivered, which costs a second delivery at
-        # most.
+        # If Scrapy doesn't say what is still in progress, no page counts as delivered. At worst,
+        # pages are delivered twice.
         if slot is not None:
             # If a page was requested twice, the second response may be a different one.
             done = [
@@ -60,7 +60,7 @@ class Deliveries:
                 yield page
 
     def has_delivered(self, request: Request, page: Page) -> bool:
-        """Return whether a page comes a second time for a callback that already received it.
+        """Return whether a callback is about to receive a page that it has already received.
 
         Scrapy's filter of seen requests ignores requests with `dont_filter`, such as start
         requests, so the first link to a start page is followed. The same callback would yield the
@@ -78,6 +78,6 @@ class Deliveries:
         put_last(self._unfiltered, key, callbacks[-_MOST_CALLBACKS:], _MOST_UNFILTERED)
 
     def _callback_of(self, request: Request) -> object:
-        """Return what yields the items of a page: its callback and, in a CrawlSpider, the rule."""
+        """Return what turns the page into items: the callback and, in a CrawlSpider, the rule."""
         callback = request.callback or getattr(self._crawler.spider, "parse", None)
         return callback, request.meta.get("rule")

@@ -1,5 +1,7 @@
-"""Handle responses to requests that no spider made: second loads of a page, which show what changes
-with every load, and new loads of earlier pages, which show whether a wall has replaced them.
+"""Use the responses to requests that the plugin itself made, and keep them from spiders.
+
+The plugin loads some pages a second time to learn what changes with every load. It also loads
+earlier pages again to find out whether a wall has replaced them.
 """
 
 from collections.abc import Callable
@@ -19,11 +21,11 @@ PageOf = Callable[[Request, Response], Page]
 
 
 class ExtraLoads:
-    """Uses the responses to requests that the plugin made, and keeps them from spiders.
+    """Takes the responses to the plugin's own requests, so no spider sees them.
 
     Args:
         dedup: The deduplicator, which reads the pages.
-        walls: The watch for walls, which knows which requests were made to check one.
+        walls: The watch for walls, which knows which requests were made to check for one.
         page_of: Makes a page of a response. The index must not remember this page.
     """
 
@@ -33,9 +35,9 @@ class ExtraLoads:
         self._page_of = page_of
 
     async def take(self, request: Request, response: Response) -> None:
-        """Use a response if no spider requested it, and raise IgnoreRequest.
+        """Use a response to one of the plugin's own requests, and raise IgnoreRequest.
 
-        For responses that a spider requested, do nothing.
+        If a spider requested the response, do nothing.
         """
         if is_reload(request):
             await self._learn_from(request, response)
@@ -46,7 +48,7 @@ class ExtraLoads:
             raise IgnoreRequest("loaded again to see whether a wall stands in its place")
 
     async def _learn_from(self, request: Request, response: Response) -> None:
-        """Compare the second response for a page with the first one to find changing lines."""
+        """Compare a page's second response with the first one, to learn which lines change."""
         with suppress(Exception):
             page = self._page_of(request, response)
             judged = await self._dedup.judge(page)
@@ -55,7 +57,7 @@ class ExtraLoads:
     async def _compare_with_wall(
         self, request: Request, response: Response, check: WallCheck
     ) -> None:
-        """Compare the new response for an earlier page with the wall."""
+        """Check whether the wall has replaced an earlier page, which was requested again."""
         with suppress(Exception):
             judged = await self._dedup.judge(self._page_of(request, response))
             check.add(judged.read.fingerprint)

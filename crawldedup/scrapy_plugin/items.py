@@ -1,8 +1,8 @@
-"""Drops or marks items of duplicate pages, and items whose text repeats an earlier item.
+"""Drop or mark items: those of duplicate pages, and those whose own text repeats an earlier item.
 
-``ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS`` are all
-the pipeline needs. It works with and without the middleware, on a separate index next to that of
-the pages.
+The latter is the work of the pipeline, which needs nothing but ``ITEM_PIPELINES =
+{"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS``. It works with and without
+the middleware, on a separate index next to that of the pages.
 """
 
 import logging
@@ -45,10 +45,10 @@ VERDICT_FIELDS: Final = {
     "original": "dedup_original",
     "similarity": "dedup_similarity",
 }
-"""The default of `add_verdict`: parts of the verdict, and the fields they are written to."""
+"""The parts of a verdict that `add_verdict` writes by default, and the item fields they go into."""
 
 TEXT_FIELDS: Final = {"text": "text", "name": "name"}
-"""The default of `add_text`: the text and the name, and the fields they are written to."""
+"""The parts of a page that `add_text` writes by default, and the item fields they go into."""
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -97,9 +97,10 @@ class DropItemsMiddleware(BaseSpiderMiddleware):
         return None
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
-        """Remove the text of a page from a request if the spider copied the page's meta to it.
+        """Remove the text of a page from the meta of a new request.
 
-        Thousands of such requests may be waiting, some of them on disk.
+        Spiders copy the meta of a page to the requests that they make. Thousands of such requests
+        may be waiting, some of them on disk.
         """
         if response is not None and request is not response.request:
             request.meta.pop(TEXT_KEY, None)
@@ -204,10 +205,10 @@ def _write(item: Any, values: Mapping[str, Any], noun: str) -> None:
 
 
 class DedupItemPipeline:
-    """Checks every item that has the fields in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks the
-    duplicates.
+    """Checks the text of every item, and drops or marks the items that repeat an earlier one.
 
-    An item that can't be checked passes, and is counted.
+    The text is made of the fields in ``CRAWLDEDUP_ITEM_FIELDS``. An item that can't be checked
+    passes, and is counted.
     """
 
     def __init__(self, crawler: Crawler, options: CrawlOptions, dedup: AsyncDeduplicator) -> None:
@@ -234,7 +235,7 @@ class DedupItemPipeline:
         return cls(crawler, options, dedup)
 
     async def open_spider(self) -> None:
-        """Open the index.
+        """Open the index of items when the crawl starts.
 
         Texts are read in this process, so no worker is started for them.
         """
@@ -247,7 +248,7 @@ class DedupItemPipeline:
         self._stats.begin(known)
 
     async def close_spider(self) -> None:
-        """Close everything once the queued items are done, and log the summary."""
+        """Close the index once the queued items are done, and log the summary."""
         await self._dedup.close()
         self._stats.end()
         if self._aside is not None:
@@ -316,7 +317,7 @@ class DedupItemPipeline:
 
 
 def items_index_of(options: CrawlOptions) -> CrawlOptions:
-    """Return the options of the index of items.
+    """Return the options for the separate index in which items are compared.
 
     It has its own namespace, so items and pages are never compared. Items are texts, so the
     extractor for pages isn't part of the index's profile and can be changed. Raises
@@ -334,7 +335,7 @@ def items_index_of(options: CrawlOptions) -> CrawlOptions:
 
 
 def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
-    """Return the texts of an item's fields.
+    """Return the texts in the fields of an item that are compared.
 
     All fields have to be there. Otherwise, an item whose article the spider couldn't find would
     only be compared by its title. Raises PageError: `no_field`, `field_type` or `too_large`.
@@ -351,7 +352,7 @@ def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
 
 
 def bare_text(texts: list[str]) -> str:
-    """Return the text that a visitor would see of all fields together.
+    """Return the visible text of all fields together, without any markup.
 
     The fields are parsed one by one. Parsed together, a comment or script that one of them leaves
     open would swallow everything after it, and items that share a teaser would become copies of
@@ -375,7 +376,7 @@ def _value_in(item: Any, field: str) -> Any:
 
 
 def identity_in(item: Any) -> tuple[str, str]:
-    """Return the field `url` of an item as it is, and the identity under which the index has it.
+    """Return the field `url` of an item, and the identity by which the index recognizes the item.
 
     The field may have a URL or any other name. Its fragment counts, because the posts of a thread
     may differ only in that. An item without one gets "" and a random identity, so it's never taken
@@ -400,7 +401,7 @@ def title_in(item: Any) -> str | None:
 
 
 def named_identity(name: str) -> str:
-    """Return the identity of the item with this URL or other name.
+    """Return the identity of an item, given its URL or other name.
 
     URLs are made canonical; other names are used as they are.
     """
@@ -408,9 +409,10 @@ def named_identity(name: str) -> str:
 
 
 def _text_of(name: str, value: Any) -> str:
-    """Return the text of a field's value: a text, a number, a list of them, or None for no text.
+    """Return the value of a field as text. None counts as no text.
 
-    Item loaders make such lists. Raises PageError, `field_type`, for any other type.
+    The value is a text, a number, or a list of them, as item loaders make it. Raises PageError,
+    `field_type`, for any other type.
     """
     if isinstance(value, str) or value is None:
         return value or ""

@@ -1,4 +1,4 @@
-"""Log which numbers of a site aren't compared because they change with every load."""
+"""Log which lines of a site aren't compared because their numbers change with every load."""
 
 import logging
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _MOST_KINDS: Final = 200
 
 
 class LeftOutLines:
-    """Logs each kind of line once, and at most 200 kinds."""
+    """Logs each kind of left-out line once, and at most 200 kinds."""
 
     def __init__(self, crawler: Crawler, journal: CrawlJournal) -> None:
         self._crawler = crawler
@@ -23,7 +23,7 @@ class LeftOutLines:
         self._told: set[tuple[str, str]] = set()  # Kinds of lines, by site.
 
     def tell(self, site: str, lines: Iterable[str]) -> None:
-        """Log those lines of a page whose kind has not been logged yet."""
+        """Log the left-out lines of a page, except for kinds that have been logged before."""
         for line in lines:
             kind = (site, shape_of(line))
             if kind in self._told or len(self._told) >= _MOST_KINDS:

@@ -1,4 +1,4 @@
-"""Keys that the plugin and other packages use in the meta of a request."""
+"""The keys in a request's meta that the plugin uses, and one of another package."""
 
 from typing import Final
 

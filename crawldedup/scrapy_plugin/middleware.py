@@ -159,7 +159,7 @@ class DedupMiddleware:
         return middleware
 
     async def spider_opened(self, spider: Spider) -> None:
-        """Open the store; workers start up during the first downloads."""
+        """Open the store. Worker processes start up during the first downloads."""
         # A crawl that resumes a job makes no start requests.
         self._copies.start_at(*getattr(spider, "start_urls", None) or ())
         if self._is_interactive:
@@ -195,7 +195,7 @@ class DedupMiddleware:
         self.journal.begin(known, index)
 
     async def spider_closed(self, reason: str) -> None:
-        """Close everything and log the summary."""
+        """Close the store and the workers, and log the summary."""
         index_bytes = None
         with suppress(CrawlDedupError):
             self._tell_delivered()
@@ -214,7 +214,7 @@ class DedupMiddleware:
             raise CloseSpider("crawldedup_wall")
 
     def process_request(self, request: Request) -> None:
-        """Let a request pass. Raises IgnoreRequest if its site answers with a wall."""
+        """Let a request pass, or raise IgnoreRequest if its site answers with a wall."""
         self._walls.let_pass(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
@@ -250,7 +250,7 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Request a page a second time if it may change with every load."""
+        """Request a page a second time, to learn what changes with every load."""
         again = self._reloads.again(request, read)
         if again is not None:
             self._stats.count("reloads")
@@ -269,7 +269,7 @@ class DedupMiddleware:
             return changed(policy, action="mark", remember=False)
         action = policy.action
         if action == "drop" and is_start(request):
-            action = "drop-items"  # its links are wanted
+            action = "drop-items"  # so that the spider still follows its links
         # Without the spider middleware, items cannot be dropped.
         if action == "drop-items" and not self._crawler.get_spider_middleware(DropItemsMiddleware):
             action = "mark"
@@ -284,13 +284,13 @@ class DedupMiddleware:
         return replace(page, revisit_similarity=None) if is_again else page
 
     def _page_to_compare(self, request: Request, response: Response) -> Page:
-        """Return the page of a response that is only compared, so the index doesn't remember it."""
+        """Turn a response into a page that is compared but not remembered by the index."""
         return replace(self._page_of(request, response, self._options), remember=False)
 
     def _preparer_for(
         self, request: Request, response: Response, policy: CrawlOptions
     ) -> Callable[[Page, ReadPage], Page]:
-        """Return what completes the page of a response once it is read."""
+        """Return a function that completes the page of a response once its content is read."""
         if is_start(request):
             self._copies.start_at(request.url, response.url)
         headers = [value.decode("latin-1") for value in response.headers.getlist(b"Link")]
@@ -298,10 +298,10 @@ class DedupMiddleware:
         return self._copies.preparer(response.url, headers, is_lenient=is_lenient)
 
     async def _as_copy(self, page: Page, judged: Judged) -> Judged:
-        """Turn a changed revisit into a duplicate, if the new text is that of another page.
+        """Turn a changed revisit into a duplicate if its new text is that of another page.
 
-        The other page must be one that passed during this crawl, here or in another crawler.
-        Otherwise the verdict stays.
+        The other page must have passed during this crawl, here or in another crawler. Otherwise,
+        the verdict stays as it is.
         """
         matches = await self._dedup.find(
             url=page.url,
@@ -326,7 +326,7 @@ class DedupMiddleware:
     def _outcome_of(
         self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions
     ) -> Outcome:
-        """Decide what happens to a page, and track it if it is on its way to the spider."""
+        """Decide what happens to a page, and start tracking it if the spider will receive it."""
         outcome = decide(
             verdict,
             policy,
@@ -414,7 +414,7 @@ class DedupMiddleware:
 
 
 def _is_told(verdict: Verdict, outcome: Outcome) -> bool:
-    """Return whether to log a page at the level DEBUG."""
+    """Return whether a page is worth a line in the log, at the level DEBUG."""
     return (
         outcome.refused
         or verdict.is_duplicate

@@ -1,4 +1,4 @@
-"""The options for one page: those of the crawl, overridden by ``request.meta["crawldedup"]``."""
+"""The options for a single page: those of the crawl, plus ``request.meta["crawldedup"]``."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -36,7 +36,7 @@ class OverrideError(CrawlDedupError):
 
 
 def options_for(request: Request, options: CrawlOptions) -> CrawlOptions:
-    """Return the options for the page of a request, with the overrides in its meta applied.
+    """Return the options for the page of a request, including the overrides in its meta.
 
     Raises OverrideError if ``meta["crawldedup"]`` is invalid.
     """
@@ -62,7 +62,7 @@ def options_for(request: Request, options: CrawlOptions) -> CrawlOptions:
 
 
 def changed(options: CrawlOptions, **values: object) -> CrawlOptions:
-    """Return a copy of the options with other values.
+    """Return a copy of the options in which some values are replaced.
 
     The values are not checked, because checking all options again takes ten times as long.
     """

@@ -1,4 +1,7 @@
-"""``CRAWLDEDUP_POSTPONE``: fetch the most promising URLs first. Nothing is skipped."""
+"""Reorder requests so the most promising URLs come first (``CRAWLDEDUP_POSTPONE``).
+
+Nothing is skipped.
+"""
 
 from collections import deque
 from collections.abc import Sequence
@@ -18,21 +21,21 @@ from crawldedup.urls import pattern_of
 from crawldedup.verdict import Verdict, is_hardly_apart
 
 _PAGES: Final = 20
-"""The number of last pages of a pattern that predict its next one."""
+"""How many of a pattern's last pages predict whether its next page is a copy."""
 
 _LEVELS: Final = 3
-"""How much lower the priority of a request is if its pattern leads only to copies."""
+"""By how much the priority of a request is lowered if its pattern leads only to copies."""
 
 _MOST_PATTERNS: Final = 10_000
 _LEVEL_KEY: Final = "_crawldedup_level"
 
 
 class PostponeMiddleware:
-    """Lowers the priority of a request the more of its URL pattern's last pages were copies.
+    """Lowers the priority of requests for URL patterns whose last pages were mostly copies.
 
-    Pages that were kept apart only by their texts or links count as copies, and so do URLs
-    that are never checked (`unchecked_urls`). An endless calendar or a maze of sessions comes last,
-    so a crawl that ends early has found more.
+    Pages that were kept apart only by their texts or links count as copies, and so do URLs that are
+    never checked (`unchecked_urls`). An endless calendar or a maze of sessions comes last, so a
+    crawl that ends early has found more.
 
     Requests may wait for a long time, so the decision is made when a request's turn comes: it is
     then sent back to the queue with a lower priority.
@@ -62,7 +65,7 @@ class PostponeMiddleware:
         return middleware
 
     def page_judged(self, verdict: Verdict, **_: object) -> None:
-        """Note whether a page of a pattern was a copy, or hardly differed from another page."""
+        """Note for the pattern of a page's URL whether the page was a copy, or nearly one."""
         pattern = pattern_of(verdict.url)
         recent = self._recent.get(pattern, deque(maxlen=_PAGES))
         recent.append(verdict.is_duplicate or is_hardly_apart(verdict))

@@ -1,4 +1,4 @@
-"""``CRAWLDEDUP_RELOADS``: load a few pages twice, to learn what changes with every load.
+"""Load a few pages twice, to learn what changes with every load (``CRAWLDEDUP_RELOADS``).
 
 Spiders never see the second response.
 """
@@ -28,7 +28,7 @@ The first pages are often lists.
 
 
 class Reloads:
-    """Chooses the pages that are loaded a second time: a few of each host.
+    """Chooses the pages to load a second time: a few on each host.
 
     Args:
         most: The maximum number of pages per host; with 0, none.
@@ -40,7 +40,7 @@ class Reloads:
         self._met: Counter[str] = Counter()
 
     def again(self, request: Request, read: ReadPage) -> Request | None:
-        """Return the request for the second response of a page, or None if it isn't needed."""
+        """Return the request that loads a page again, or None if that isn't needed."""
         if not self._most or not _may_tell(request, read):
             return None
         host = urlparse_cached(request).netloc
@@ -50,18 +50,18 @@ class Reloads:
             return None
         self._made[host] += 1
         meta = {**request.meta, _RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}
-        # Nobody requested it, so nobody has to learn about its errors.
+        # No spider made this request, so no spider should have to handle its errors.
         return request.replace(
             meta=meta, dont_filter=True, callback=NO_CALLBACK, errback=lambda _: None
         )
 
 
 def is_reload(request: Request) -> bool:
-    """Return whether a request is for the second response of a page."""
+    """Return whether a request loads a page for the second time."""
     return bool(request.meta.get(_RELOAD_KEY))
 
 
 def _may_tell(request: Request, read: ReadPage) -> bool:
-    """Return whether a page can be loaded again, and has parts that may change with every load."""
+    """Return whether a second load of a page could show what changes with every load."""
     changes = bool(read.numbers) or may_change(read.fingerprint.marks)
     return changes and request.method == "GET" and BROWSER_PAGE_KEY not in request.meta

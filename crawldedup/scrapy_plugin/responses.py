@@ -27,7 +27,7 @@ _NO_LENGTH: Final = "partial"
 _PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
 _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 
-# Style sheets, scripts and tables are text/*, too, but no reader would call them pages.
+# Style sheets, scripts and tables are text/* as well, but no reader would call them pages.
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
 
 
@@ -37,9 +37,8 @@ def reason_to_skip(
     """Return why a response is not checked, or None if it is checked.
 
     Responses to the spider's own requests are checked if they are complete pages of HTML, XHTML or
-    prose.
-    JSON, XML and feeds are data whose records repeat their structure, and a search result that
-    changed a little is not a copy that should be dropped.
+    prose. JSON, XML and feeds are data whose records repeat their structure, and a search result
+    that changed a little is not a copy that should be dropped.
 
     Args:
         request: The request that the spider made.
@@ -83,7 +82,7 @@ def _reason_in_response(response: Response) -> str | None:
         return "robots_txt"
     if not response.body:
         return "empty"
-    # The reader would reject it, too, but only after it was copied to a worker.
+    # The reader would reject it as well, but only after it was copied to a worker.
     return "too_large" if len(response.body) > MAX_BYTES else None
 
 
@@ -101,13 +100,16 @@ def _is_prose(response: Response) -> bool:
 
 
 def is_start(request: Request) -> bool:
-    """Return True for a request that the crawl starts with."""
+    """Return whether a request is one of those that the crawl starts with."""
     # Spiders copy the meta of a page to their next requests.
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
 def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
-    """Return whether a request is always made: a start request, or one that asks for a check."""
+    """Return whether a request is never skipped or postponed, because that might lose content.
+
+    Examples are start requests, forms that are sent, redirects, and requests with `dont_filter`.
+    """
     return (
         request.method != "GET"
         or bool(request.body)
@@ -120,7 +122,7 @@ def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
 
 
 def page_of(request: Request, response: Response, policy: CrawlOptions, spider: str = "") -> Page:
-    """Return a response as the page to check.
+    """Turn a response into the page to check.
 
     HTML keeps the encoding that the server declared, but not one that was guessed.
     """
@@ -156,7 +158,7 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
 
 
 def scope_key_of(scope: str, url: str, spider: str) -> str:
-    """Return the key of a scope: only pages or items with equal keys are compared.
+    """Return a key for the pages (or items) that may be compared: those with the same key.
 
     The site of the URL is looked up only if the scope needs it.
     """

@@ -1,4 +1,4 @@
-"""``CRAWLDEDUP_RULES``: skip requests that URL rules predict to be copies.
+"""Skip requests that URL rules predict to be copies (``CRAWLDEDUP_RULES``).
 
 `advice.rules` makes the decisions, and describes what keeps content from getting lost.
 """
@@ -27,14 +27,14 @@ from crawldedup.scrapy_plugin.skipped import (
 from crawldedup.verdict import Kind, Verdict
 
 FILE_NAME: Final = "crawldedup.rules"
-"""The file of skipped requests, in the directory of a job that may be paused."""
+"""The file in a job's directory that keeps the skipped requests while the job is paused."""
 
 _POSTPONED_KEY: Final = "_crawldedup_postponed"
 _MOST_POSTPONED: Final = 2
 
 
 class PredictedDuplicateError(IgnoreRequest):
-    """Raised for a request that is skipped because `rules` predict a copy of the URL `target`.
+    """Raised for a request that is skipped because `rules` predict a copy of the page at `target`.
 
     The errback of the request receives it. If a rule proves wrong, the request is made after all.
     """
@@ -46,7 +46,7 @@ class PredictedDuplicateError(IgnoreRequest):
 
 
 class RulesMiddleware:
-    """Skips requests that rules predict to be copies of pages that have arrived.
+    """Skips requests if rules predict copies of pages that have already arrived.
 
     Args:
         crawler: The crawler.
@@ -78,9 +78,9 @@ class RulesMiddleware:
         return middleware
 
     def engine_started(self) -> None:
-        """Load the requests that earlier runs of a job skipped.
+        """Load the requests that earlier runs of the job skipped.
 
-        If no rule takes a request for a copy any longer, it's made now.
+        A request that the rules no longer take for a copy is made now.
         """
         assert self._job is not None
         for request in read_requests(self._job, self._crawler.spider):
@@ -91,14 +91,14 @@ class RulesMiddleware:
                 self._ask(request)
 
     def spider_closed(self, reason: str) -> None:
-        """Save the skipped requests for the next run of a job."""
+        """Save the skipped requests for the next run of the job."""
         assert self._job is not None
         skipped = self._predictor.skipped if reason != "finished" else ()
         requests = [request for request, _ in skipped]
         write_requests(self._job, requests, self._crawler.spider)
 
     def process_request(self, request: Request) -> Request | None:
-        """Let a request pass, or postpone it while its target is being fetched.
+        """Let a request pass, or postpone it while its supposed original is being fetched.
 
         Raises PredictedDuplicateError to skip it.
         """
@@ -128,7 +128,7 @@ class RulesMiddleware:
         return None
 
     def page_judged(self, request: Request, verdict: Verdict, **_: object) -> None:
-        """Learn from a verdict whether the rules were right about its page."""
+        """Learn from a verdict whether the rules predicted it correctly."""
         aim = self._aim_of(verdict.url, request)
         if aim is None or verdict.kind is Kind.THIN:
             return
@@ -158,9 +158,10 @@ class RulesMiddleware:
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
     def _aim_of(self, url: str, request: Request) -> Aim | None:
-        """Return which URL the rules take the page of a request for, or None if no rule applies.
+        """Return the URL whose content the rules expect from a request, or None if no rule applies.
 
-        The callback and the rule of a CrawlSpider are part of it, because others yield other items.
+        The result includes the callback and the rule of a CrawlSpider, because other callbacks
+        yield other items from the same page.
         """
         number = request.meta.get("rule")
         callback = (

@@ -22,7 +22,7 @@ _LINES: Final = ("jsonlines", "jsonl", "jl")  # the names of the format that `re
 
 
 class SetAside:
-    """Writes items to a file that is opened with the first item.
+    """Saves dropped items in a file, which is opened with the first item.
 
     An item that can't be set aside must not be dropped.
 
@@ -41,7 +41,7 @@ class SetAside:
         self._has_warned = False
 
     def put(self, item: Any, verdict: Verdict) -> bool:
-        """Set an item aside, and return whether that worked."""
+        """Save an item that is to be dropped, and return whether that worked."""
         try:
             record = self._record_of(item, verdict)
             if self._file is None:
@@ -100,7 +100,7 @@ class SetAside:
 
 
 def fields_of(item: Any) -> dict[str, Any]:
-    """Return the fields of an item as they would be in a feed of JSON lines.
+    """Return the fields of an item as a feed of JSON lines would have them.
 
     They are in the same order, and serializers are applied. A serializer may expect a value that a
     later pipeline would have converted. If it fails, no serializer is applied.
@@ -116,7 +116,7 @@ def fields_of(item: Any) -> dict[str, Any]:
 
 
 def encoding_of_feeds(settings: BaseSettings) -> str | None:
-    """Return the encoding of the crawl's feeds of JSON lines, or None for ASCII.
+    """Return the encoding that the crawl uses for feeds of JSON lines, or None for ASCII.
 
     If there are no such feeds, or their encodings differ, it's ``FEED_EXPORT_ENCODING``.
     """

@@ -1,4 +1,4 @@
-"""Read and check the ``CRAWLDEDUP_*`` settings, which are the options of an index and a crawl."""
+"""Read and check the ``CRAWLDEDUP_*`` settings of a Scrapy project."""
 
 import asyncio
 import logging
@@ -79,7 +79,7 @@ def crawl_settings() -> dict[str, Option]:
 def default_workers(extractor: str) -> int:
     """Return the default number of worker processes: one fewer than there are cores, at most 4.
 
-    It is one for extractors that keep up with Scrapy. Two would read pages in a different order
+    For extractors that keep up with Scrapy, it is one. Two would read pages in a different order
     than they arrive, and read more of them before the crawl has learned what changes on a site.
     """
     cores = (
@@ -107,11 +107,12 @@ def _default_store(settings: BaseSettings) -> str:
 
 
 def is_interactive(crawler: Crawler) -> bool:
-    """Return whether `scrapy shell`, `fetch`, `view`, `parse`, `check` or `bench` is running.
+    """Return whether a person is trying things out with a command such as `scrapy shell`.
 
-    This works from the moment when the engine is built. Scrapy doesn't say which command is
-    running, and removes its name from ``sys.argv``. But the shell builds the engine before there is
-    a spider, and the other commands set their own `start` on the spider's class.
+    The commands are `shell`, `fetch`, `view`, `parse`, `check` and `bench`. This works from the
+    moment when the engine is built. Scrapy doesn't say which command is running, and removes its
+    name from ``sys.argv``. But the shell builds the engine before there is a spider, and the other
+    commands set their own `start` on the spider's class.
     """
     spider = crawler.spider
     return spider is None or str(getattr(spider.start, "__module__", "")).startswith(
@@ -121,7 +122,7 @@ def is_interactive(crawler: Crawler) -> bool:
 
 @contextmanager
 def crawl_options(crawler: Crawler) -> Iterator[CrawlOptions]:
-    """Yield the options of a crawl to the code that makes a component from them.
+    """Provide the options of a crawl to a `with` block that makes a component from them.
 
     Raises NotConfigured if crawldedup is disabled, or can't start.
 

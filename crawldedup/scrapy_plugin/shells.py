@@ -1,4 +1,4 @@
-"""Warn about sites that send shells: pages that a script has yet to fill."""
+"""Warn about sites whose pages are shells: a script has yet to fill them with content."""
 
 import logging
 from typing import Final
@@ -14,11 +14,11 @@ from crawldedup.text import printable
 
 _MOST_SITES: Final = 100
 _BROWSERS: Final = ("playwright", "splash", "zyte_api", "zyte_api_automap", "selenium", "nodriver")
-"""The keys of `Request.meta` with which requests ask for a page as a browser shows it."""
+"""The keys of `Request.meta` by which a request asks a browser to render the page."""
 
 
 class ShellWarnings:
-    """Logs once for each site that it needs a browser, and how to provide one."""
+    """Logs that a site needs a browser, once for each site, and says how to provide one."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

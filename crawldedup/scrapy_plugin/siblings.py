@@ -1,4 +1,4 @@
-"""Describe what keeps sibling pages of a crawl apart, for its journal."""
+"""Say in words what keeps pages of a crawl apart although they look alike, for the journal."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _LONGEST_REASON: Final = 300
 
 
 class SiblingReasons:
-    """Remembers the marks of the last pages of a crawl.
+    """Remembers what the last pages of a crawl show, in order to say how siblings differ.
 
     An index only has hashes, so a reason can name the marks of two pages only if this crawler has
     seen both.
@@ -26,7 +26,7 @@ class SiblingReasons:
         self._shown: dict[int, ShownMarks] = {}
 
     def add(self, judged: Judged) -> str | None:
-        """Note the marks of a page, and return what keeps it apart from its sibling, in words.
+        """Note the marks of a page, and say in words what keeps it apart from its sibling.
 
         The words are safe to show. The result is None if the page has no sibling.
         """

@@ -1,6 +1,6 @@
-"""Signals for spiders and extensions, and helpers for log lines and stats.
+"""The signals that the plugin sends to spiders and extensions, and helpers for logs and stats.
 
-A handler may be a coroutine; the page waits for it.
+A handler may be a coroutine, in which case the page waits for it.
 """
 
 import logging
@@ -36,7 +36,7 @@ _listeners: Final[WeakKeyDictionary[Crawler, list[tuple[object, _Listener]]]] = 
 
 
 def listen(crawler: Crawler, signal: object, listener: _Listener) -> None:
-    """Call a listener that is part of this plugin each time a signal is sent.
+    """Have another part of this plugin called whenever a signal is sent.
 
     It's called directly, because a call through Scrapy's signal manager takes far longer.
     """
@@ -44,9 +44,9 @@ def listen(crawler: Crawler, signal: object, listener: _Listener) -> None:
 
 
 async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
-    """Send a signal, and wait for its listeners.
+    """Send a signal, and wait for its handlers.
 
-    Without listeners, Scrapy isn't asked to send it, because that takes as long as judging a page.
+    Without handlers, Scrapy isn't asked to send it, because that takes as long as judging a page.
     """
     for wanted, listener in _listeners.get(crawler, ()):
         if wanted is signal:
@@ -66,6 +66,6 @@ def count(crawler: Crawler, name: str) -> None:
 
 
 def say(crawler: Crawler, level: int, message: str, error: Exception | None = None) -> None:
-    """Log a message of a crawl, which may contain hostile text."""
+    """Write a message to the log of a crawl. The message may contain hostile text."""
     text = printable(message, 2000)
     logger.log(level, "crawldedup: %s", text, extra={"spider": crawler.spider}, exc_info=error)

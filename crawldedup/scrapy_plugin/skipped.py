@@ -1,4 +1,4 @@
-"""Save skipped requests while a job is paused, and write them to the journal.
+"""Keep skipped requests in a file while a job is paused, and record them in the journal.
 
 They are pickled, like Scrapy's own queues.
 """
@@ -18,26 +18,26 @@ from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 
 
 def file_of_job(crawler: Crawler, name: str) -> Path | None:
-    """Return the path of a file in the job directory, or None if the crawl has none."""
+    """Return the path of a file in the job directory, or None if the crawl isn't a job."""
     directory = job_dir(crawler.settings)
     return Path(directory, name) if directory else None
 
 
 def write_to_journal(crawler: Crawler, record: dict[str, Any]) -> None:
-    """Write a record to the journal of a crawl, if there is one."""
+    """Write a line to the journal of a crawl, if there is one."""
     dedup = crawler.get_downloader_middleware(DedupMiddleware)
     if dedup is not None:
         dedup.journal.put(record)
 
 
 def read_requests(path: Path, spider: Spider | None) -> Iterator[Request]:
-    """Yield the requests that an earlier run of a job skipped."""
+    """Yield the requests in a file that an earlier run of the job skipped."""
     for plain in pickle.loads(path.read_bytes()) if path.exists() else ():
         yield request_from_dict(pickle.loads(plain), spider=spider)
 
 
 def write_requests(path: Path, requests: Iterable[Request], spider: Spider | None) -> None:
-    """Save skipped requests for the next run of a job."""
+    """Save skipped requests in a file for the next run of the job."""
     plain = []
     for request in requests:
         # Its callback or meta can't be serialized, and Scrapy couldn't save it either.

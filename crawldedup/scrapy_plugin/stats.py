@@ -35,7 +35,7 @@ _DUPLICATES: Final = {
 
 
 class CrawlStats:
-    """Counts pages or items in Scrapy's stats, and keeps its own counts for the log.
+    """Counts the pages or items of a crawl in Scrapy's stats, and explains failures in the log.
 
     ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` add up to the responses that came
     in. Each kind of failure is explained once, and the crawl continues, because a crawl without its
@@ -85,7 +85,7 @@ class CrawlStats:
         say(self._crawler, logging.INFO, f"checks {self._noun}s: {', '.join(parts)}")
 
     def ends_at_start(self, error: Exception) -> bool:
-        """Log why the store cannot be opened; return whether the crawl must end."""
+        """Log why the store can't be opened, and return whether the crawl has to end."""
         if (reason := self._reason_to_end(error)) is not None:
             end_unstarted(self._crawler, reason)
         return reason is not None
@@ -99,7 +99,7 @@ class CrawlStats:
     def checked(
         self, judged: Judged, outcome: Outcome, *, size: int = 0, is_start: bool = False
     ) -> None:
-        """Count a checked page of `size` bytes, its outcome, and the seconds it took."""
+        """Count a checked page, with its size in bytes, its outcome, and the time it took."""
         self._end_outage()
         self._count_verdict(judged, outcome, size)
         self._count_news(judged.verdict)
@@ -136,7 +136,10 @@ class CrawlStats:
             self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
 
     def _count_news(self, verdict: Verdict) -> None:
-        """Note whether a page was new. Revisits say nothing about how much new content there is."""
+        """Note whether a page was new, to show how much new content the crawl still finds.
+
+        Revisits don't count.
+        """
         if verdict.kind is not Kind.REVISIT:
             self._novelty.append(verdict.kind is Kind.NEW)
             self._stats.set_value(
@@ -144,7 +147,7 @@ class CrawlStats:
             )
 
     def _count_fate(self, verdict: Verdict, outcome: Outcome, *, is_start: bool) -> None:
-        """Note the outcome of a page for the summary and the complaints."""
+        """Note what happened to a page, for the summary and the complaints."""
         if outcome.fate in (Fate.DROPPED, Fate.ITEMS_DROPPED):
             what = "unchanged" if outcome.unchanged else "partial"
             if verdict.is_duplicate:
@@ -155,7 +158,7 @@ class CrawlStats:
             self._fates["lost starts"] += outcome.refused and verdict.is_duplicate
 
     def _count_words(self, verdict: Verdict) -> None:
-        """Count the new and the known words of a page, if its paragraphs are compared."""
+        """Count how many words of a page are new and known, if its paragraphs are compared."""
         if self._options.paragraphs is None or self._noun != "page":
             return
         if verdict.kind not in (Kind.NEW, Kind.REVISIT):
@@ -181,7 +184,7 @@ class CrawlStats:
             self._stats.max_value(f"{stat}_max", round(seconds, 6))
 
     def failed(self, name: str, error: Exception) -> tuple[str, str]:
-        """Count and explain a page that passes unchecked.
+        """Count a page that passes unchecked because of an error, and explain the error once.
 
         Return "skipped" and the reason, or "error" and the kind.
         """
@@ -207,14 +210,14 @@ class CrawlStats:
         return counter
 
     def count(self, name: str, number: int = 1) -> None:
-        """Count under a name, such as `skipped/<reason>`, `error/<kind>` or `walls/suspected`."""
+        """Increase a counter, such as `skipped/<reason>`, `error/<kind>` or `walls/suspected`."""
         self._counts[name] += number
         self._stats.inc_value(self._prefix + name, number)
 
     def explain(
         self, kind: str, message: str, level: int = logging.ERROR, error: Exception | None = None
     ) -> None:
-        """Log the first failure of a kind."""
+        """Log a failure if it is the first of its kind."""
         if kind not in self._explained:
             self._explained.add(kind)
             say(
@@ -225,7 +228,7 @@ class CrawlStats:
             )
 
     def _reason_to_end(self, error: Exception) -> str | None:
-        """Explain a failure once, and return why the crawl must end, if it must."""
+        """Explain a failure once. If it has to end the crawl, return why."""
         if isinstance(error, CrawlDedupError) and error.is_fatal:
             return str(error)
         # A message about closing the spider says so, and no page passes.
@@ -247,7 +250,7 @@ class CrawlStats:
         return f"{sentence} CRAWLDEDUP_ON_ERROR is 'fail'." if ends else None
 
     def complaints(self) -> list[str]:
-        """Return a sentence for everything that cost the crawl pages or verdicts."""
+        """Return a sentence for everything that went wrong and cost the crawl pages or verdicts."""
         complaints = []
         counts = self._counts
         starts = self._fates["starts"]
@@ -267,7 +270,7 @@ class CrawlStats:
                 "misspelled?"
             )
         errors = self._counts_of("error")
-        errors.pop("mark", None)  # these items were checked
+        errors.pop("mark", None)  # these items were checked, but couldn't be marked
         unchecked = sum(errors.values())
         came = counts["checked"] + unchecked
         if unchecked >= LEAST_UNCHECKED and unchecked >= SHARE_UNCHECKED * came:
@@ -276,7 +279,7 @@ class CrawlStats:
         return complaints
 
     def summary(self) -> str:
-        """Return a few lines about what happened to the pages."""
+        """Return a few lines for the log about what happened to the pages of the crawl."""
         counts = self._counts
         news = [
             f"{counts[of]} {of}" for of in ("changed", "unchanged") if counts[of]
@@ -317,7 +320,7 @@ class CrawlStats:
         return "\n".join([*lines, *self._skipped_requests()])
 
     def _skipped_requests(self) -> list[str]:
-        """Return lines with the numbers of skipped requests, and why they were skipped."""
+        """Return lines about how many requests were skipped, and why."""
         reasons = {
             "rules": "CRAWLDEDUP_RULES predicts copies",
             "budget": "the last pages of their patterns brought nothing new (CRAWLDEDUP_BUDGET)",

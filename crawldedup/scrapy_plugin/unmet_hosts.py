@@ -1,4 +1,7 @@
-"""Warn about hosts in CRAWLDEDUP_IGNORE_MARKS without a page, because they may be misspelled."""
+"""Warn about hosts in ``CRAWLDEDUP_IGNORE_MARKS`` that may be misspelled.
+
+No page of the crawl came from them.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,13 +13,13 @@ from crawldedup.text import printable
 
 _SETTING: Final = "CRAWLDEDUP_IGNORE_MARKS"
 _MOST_MET: Final = 100
-"""The number of hosts that are remembered, so one of them can be suggested."""
+"""The number of crawled hosts to remember, so the right spelling can be suggested."""
 
 _MOST_NAMED: Final = 20
 
 
 class UnmetHosts:
-    """Keeps track of hosts with ignored marks that no page came from.
+    """Keeps track of the hosts in the setting from which no page has come yet.
 
     Args:
         ignored: The setting: kinds of marks by host.
@@ -29,7 +32,7 @@ class UnmetHosts:
         self._met: dict[str, None] = {}
 
     def note(self, url: str) -> None:
-        """Note that a page was checked."""
+        """Note that the page at a URL was checked, so its host was met."""
         if not self._unmet:
             return
         if len(self._met) < _MOST_MET:
@@ -38,7 +41,7 @@ class UnmetHosts:
             self._unmet = {name: self._unmet[name] for name in self._unmet if name != host}
 
     def complaints(self) -> Sequence[str]:
-        """Return a sentence for each such host, or nothing if there were no pages at all."""
+        """Return a sentence for each host that wasn't met, or nothing for a crawl without pages."""
         if not self._met:
             return []
         met = [printable(host) for host in self._met]

@@ -1,4 +1,4 @@
-"""Before a site is closed because of a wall, request earlier pages of the site again.
+"""Make sure that a suspected wall is real before its site is closed: load earlier pages again.
 
 Anyone who links to one page at seventy addresses, or owns seventy copies on a shared host, can make
 a site look as if it answered with a wall. But only a real wall also replaces pages that had their
@@ -30,7 +30,7 @@ _LAST: Final = 2
 
 @dataclass(slots=True)
 class WallCheck:
-    """A check in progress: earlier pages of a site that were requested again.
+    """A check in progress: earlier pages of a site are requested again and compared with the wall.
 
     Attributes:
         wall: The fingerprint of a page of the wall.
@@ -46,11 +46,11 @@ class WallCheck:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the wall has replaced the earlier pages."""
+        """Whether there were responses, and all of them were the wall."""
         return self.walls > 0 and self.contents == 0
 
     def add(self, answer: Fingerprint) -> None:
-        """Count a response."""
+        """Count the response for an earlier page, as the wall or as content."""
         if are_alike(self.wall, answer):
             self.walls += 1
         else:
@@ -58,7 +58,7 @@ class WallCheck:
 
 
 class WallGuard:
-    """Decides which sites are not crawled any further.
+    """Decides which sites to stop crawling because they answer with a wall.
 
     Attributes:
         closed: These sites.
@@ -71,7 +71,7 @@ class WallGuard:
         self._checks: dict[str, WallCheck] = {}
 
     def note_content(self, request: Request, url: str) -> None:
-        """Note a page that doesn't read like any other page."""
+        """Note a page with content of its own, which can be requested again to check for a wall."""
         self._contents.add(request, url)
 
     def check_of(self, request: Request) -> WallCheck | None:
@@ -79,7 +79,7 @@ class WallGuard:
         return self._checks.get(request.meta.get(_SITE_KEY, ""))
 
     def suspect(self, site: str, original: str, wall: Fingerprint, *, is_one_path: bool) -> str:
-        """Request earlier pages of a site again, if there are any, before the site is closed.
+        """React to a suspected wall: request earlier pages again, or close the site.
 
         Args:
             site: The site that seems to answer with a wall.
@@ -119,10 +119,9 @@ class WallGuard:
         self._crawler.engine.crawl(again)
 
     def _end_one(self, site: str) -> None:
-        """Note that the request for an earlier page of a site has ended.
+        """Note that an earlier page of a site was requested again, and that this request has ended.
 
-        After the last one, the crawl requests nothing more of the site if all responses were the
-        wall.
+        After the last one, the site is closed if all responses were the wall.
         """
         check = self._checks[site]
         check.waiting -= 1
@@ -137,7 +136,7 @@ class WallGuard:
 
 
 class Contents:
-    """Requests for pages with their own content: the first and the last ones of each site."""
+    """The first and the last requests of each site that led to pages with their own content."""
 
     def __init__(self) -> None:
         self._first: dict[str, list[Request]] = {}
@@ -153,6 +152,6 @@ class Contents:
         put_last(self._last, site, last, _MOST_SITES)
 
     def at(self, site: str, without: str) -> Sequence[Request]:
-        """Return requests for pages of a site, except for the original of a wall."""
+        """Return the kept requests of a site, except for the page that the wall reads like."""
         requests = [*self._first.get(site, ()), *self._last.get(site, ())]
         return [request for request in requests if request.url != without]

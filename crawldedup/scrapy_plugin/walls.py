@@ -45,12 +45,12 @@ class WallWatch:
 
     @property
     def are_all_that_is_left(self) -> bool:
-        """Whether the crawl has seen sites, and all of them are closed."""
+        """Whether there is nothing left to crawl but sites that were closed because of a wall."""
         closed = self._guard.closed
         return bool(closed) and closed >= self._walls.sites.keys()
 
     def let_pass(self, request: Request) -> None:
-        """Let a request pass. Raises IgnoreRequest if its site answers with a wall."""
+        """Let a request pass, or raise IgnoreRequest if its site answers with a wall."""
         if self._guard.closed and site_of(request.url) in self._guard.closed:
             self._stats.count("walls/ignored")
             raise IgnoreRequest("its site answers with a wall, and CRAWLDEDUP_WALL is 'close'")

@@ -1,1 +1,1 @@
-"""The mathematics of near duplicates: flip model, decision, tables and probe plans."""
+"""The mathematics of finding near duplicates: which bits flip, where to look, what to accept."""

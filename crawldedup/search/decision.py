@@ -1,6 +1,6 @@
-"""The flip model and the decision.
+"""Decide from their bits whether two pages are similar enough: the flip model.
 
-How likely is each bit to differ between two pages, and are the pages similar enough?
+The model says how likely each bit is to differ (to flip) between two pages of a given similarity.
 
 Let w_j ~ N(0, 1) be the normalized weight of bit j on page A. Bit j of a page B whose cosine
 similarity to A is rho differs with probability
@@ -83,7 +83,7 @@ _TOLERANCE: Final = 1e-4
 
 
 class NormalTables(NamedTuple):
-    """Functions of x >= 0 on a grid; row i belongs to x = i / 256."""
+    """Tables of functions of the normal distribution, for x >= 0. Row i belongs to x = i / 256."""
 
     #: log Phi(x): the log probability that a bit is equal.
     log_stay: Doubles
@@ -97,7 +97,7 @@ class NormalTables(NamedTuple):
 
 @cache
 def normal_tables() -> NormalTables:
-    """Return the tables, which are computed once per process."""
+    """Return the tables of the normal distribution, which are computed once per process."""
     x = np.arange(_MAX_X * _STEPS + 1) / _STEPS
     tail = np.array([0.5 * math.erfc(value / math.sqrt(2)) for value in x.tolist()])
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
@@ -111,7 +111,7 @@ def normal_tables() -> NormalTables:
 
 
 def mean_of_largest(count: int) -> float:
-    """Return the mean of the largest of `count` standard normal numbers."""
+    """Return how large the largest of `count` standard normal numbers is on average."""
     tables = normal_tables()
     below = np.exp(tables.log_stay)
     above = np.exp(tables.log_stay + tables.log_odds)
@@ -119,18 +119,18 @@ def mean_of_largest(count: int) -> float:
 
 
 def grid_rows(absolute_weights: Floats, u: float | Floats) -> NDArray[np.intp]:
-    """Return the rows of x = |w| u in the tables, in the shape of the weights."""
+    """Return the rows in which the tables have the values for x = |w| u, one for each weight."""
     rows = (absolute_weights * np.multiply(u, _STEPS, dtype=np.float32)).astype(np.intp)
     return np.minimum(rows, _MAX_X * _STEPS, out=rows)
 
 
 def cosine(similarity: float) -> float:
-    """Return the cosine of two sets of equal size with this Jaccard similarity."""
+    """Convert the Jaccard similarity of two sets of equal size to their cosine."""
     return 2 * similarity / (1 + similarity)
 
 
 def search_similarity(similarity: float) -> float:
-    """Return the similarity of two pages' search features from that of their word 3-shingles.
+    """Convert the similarity of two pages' word 3-shingles to that of their search features.
 
     If the shingles differ by m = 1 - J, with J their Jaccard similarity, the search features differ
     by 0.5 m^2 / (m + 0.04): very little after a small edit, and half as much as the shingles after
@@ -144,19 +144,19 @@ def search_similarity(similarity: float) -> float:
 
 @lru_cache(maxsize=4096)
 def steepness(similarity: float) -> float:
-    """Return the steepness u = rho / sqrt(1 - rho^2) that a Jaccard similarity stands for."""
+    """Convert a Jaccard similarity to the steepness u = rho / sqrt(1 - rho^2) of the flip model."""
     rho = cosine(min(similarity, MAX_SIMILARITY))
     return rho / math.sqrt(1 - rho * rho)
 
 
 def similarity_of(u: float) -> float:
-    """Return the Jaccard similarity that the steepness `u` stands for."""
+    """Convert a steepness `u` of the flip model to a Jaccard similarity."""
     rho = u / math.sqrt(1 + u * u)
     return rho / (2 - rho)
 
 
 def flip_probabilities(weights: Floats, similarity: float) -> Doubles:
-    """Return the p_j of every bit at a Jaccard similarity, in the shape of the weights."""
+    """Return how likely each bit is to flip (p_j), in the shape of the weights."""
     rows = grid_rows(np.abs(weights), steepness(similarity))
     tables = normal_tables()
     return np.exp(tables.log_odds.take(rows) + tables.log_stay.take(rows))
@@ -164,14 +164,14 @@ def flip_probabilities(weights: Floats, similarity: float) -> Doubles:
 
 @cache
 def weight_density() -> tuple[Floats, Doubles]:
-    """Return a grid of sizes |w| of weights w ~ N(0, 1), and the share of weights at each."""
+    """Return a grid of absolute weights |w| with w ~ N(0, 1), and the share of weights at each."""
     w = np.arange(1, 8 * _STEPS) / _STEPS
     return w.astype(np.float32), 2 * np.exp(-w * w / 2) / math.sqrt(2 * math.pi) / _STEPS
 
 
 @cache
 def estimate_deviation(similarity: float, bits: int) -> float:
-    """Return the standard deviation of the estimated similarity.
+    """Return the standard deviation of the estimated similarity of two pages.
 
     It follows from the Fisher information of u, averaged over w ~ N(0, 1), and from the slope of J
     over u.
@@ -192,13 +192,17 @@ def estimate_deviation(similarity: float, bits: int) -> float:
 
 @lru_cache(maxsize=1024)
 def accept_threshold(similarity: float, bits: int, recall: float) -> float:
-    """Return the estimate that a pair of exactly `similarity` reaches with probability `recall`."""
+    """Return the lowest estimated similarity at which a page is accepted.
+
+    A pair of pages whose true similarity is exactly `similarity` reaches it with probability
+    `recall`.
+    """
     margin = NormalDist().inv_cdf(recall) * estimate_deviation(similarity, bits)
     return min(similarity - margin, MAX_SIMILARITY)
 
 
 def estimate_similarity(weights: Floats, signature: bytes, other: bytes) -> float:
-    """Return the most likely Jaccard similarity of a page to another one.
+    """Estimate the Jaccard similarity of two pages: the most likely one, given their bits.
 
     Args:
         weights: The verify weights of the page.
@@ -236,7 +240,7 @@ def _differing_bits(signature: bytes, other: bytes) -> NDArray[np.bool_]:
 
 
 class Bar(NamedTuple):
-    """The bar that a page must clear to be accepted."""
+    """The limit that pages have to meet in order to be accepted."""
 
     #: The highest cost that is accepted.
     limit: int
@@ -248,9 +252,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The crowd rule: which costs are accepted, depending on how many pages are about equally
-    close.
-    """
+    """The crowd rule: if several pages are about equally near, the limit for them is stricter."""
 
     #: The cost up to which pages are counted, which is the mean cost at the similarity `farthest`.
     reach: int
@@ -267,7 +269,7 @@ class Crowd:
     of_views: int = 0
 
     def bar(self, costs: Sequence[int]) -> Bar:
-        """Count the crowd among pages with these costs, and return the bar that it sets."""
+        """Count the crowd among pages with these costs, and return the limit that applies."""
         nearest = min(costs, default=0)
         # Whole numbers, so the scripts in Redis come to the same result.
         size = sum([cost * self.limits[0] <= nearest * self.reach for cost in costs])
@@ -275,14 +277,14 @@ class Crowd:
         return Bar(self.limits[place], self.thresholds[place] or None, size)
 
     def similarity(self, cost: int) -> float:
-        """Return roughly the similarity that a cost stands for, much faster than an estimate."""
+        """Return the approximate similarity for a cost, much faster than an estimate."""
         similarities = (*reversed(self.thresholds), self.farthest, min(self.farthest, LEAST_TOLD))
         return float(np.interp(cost, (*reversed(self.limits), self.reach, self.far), similarities))
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedThreshold:
-    """Accepts a signature if the costs of its differing bits add up to at most `limit`."""
+    """The rule that accepts a page if its differing bits cost at most `limit` in all."""
 
     #: The cost of each bit, one byte per bit. They are whole numbers, so every store comes to the
     #: same decision, whatever its language.
@@ -296,7 +298,7 @@ class WeightedThreshold:
 
     @property
     def bounds(self) -> Crowd:
-        """The crowd rule, or the limit of a single page in the form of a crowd rule."""
+        """The crowd rule. Without one, the limit of a single page, in the same form."""
         if self.crowd:
             return self.crowd
         return Crowd(
@@ -309,13 +311,13 @@ class WeightedThreshold:
         )
 
     def cost(self, signature: bytes, other: bytes) -> int:
-        """Return the sum of the costs of the bits in which two signatures differ."""
+        """Return how much two signatures differ: the sum of the costs of the bits that do."""
         differing = _differing_bits(signature, other)
         return int(np.frombuffer(self.costs, np.uint8)[differing].sum())
 
 
 def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
-    """Make the rule "the most likely similarity to a page is at least `threshold`".
+    """Make the rule that accepts pages whose most likely similarity is at least `threshold`.
 
     Args:
         weights: The verify weights of the page, shape (bits,).
@@ -327,7 +329,7 @@ def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
 def likelihood_rules(
     weights: Floats, thresholds: Sequence[float], crowds: Sequence[Crowd | None]
 ) -> list[WeightedThreshold]:
-    """Make a `likelihood_rule` for each of several pages.
+    """Make the rule "the most likely similarity is high enough" for each of several pages.
 
     A page without weights gets the `identity_rule`.
 
@@ -352,7 +354,7 @@ def likelihood_rules(
 
 
 def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the cost of each bit, in the shape of the rows; 0 on a page without weights.
+    """Return the cost of each bit, in the shape of the rows, or 0 on a page without weights.
 
     Args:
         rows: The `grid_rows` of the weights at the threshold.
@@ -366,7 +368,10 @@ def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True)
 class Prefilter:
-    """Drops a key if the costs of the bits that differ from the page's key exceed `limit`."""
+    """A quick test on search keys: those that differ too much from the page's key are dropped.
+
+    The costs of the differing bits may add up to `limit`.
+    """
 
     #: The cost of each search bit, one byte per bit. The less likely a near duplicate is to differ
     #: in a bit, the higher its cost.
@@ -376,7 +381,7 @@ class Prefilter:
 
 
 def likelihood_prefilters(weights: Floats, slopes: Floats, stored: Doubles) -> list[Prefilter]:
-    """Make a prefilter for each page.
+    """Make a prefilter for each page, which drops most keys that match by chance.
 
     The cost of a bit is minus the log odds of its flip, in eighths. The limit is `KEY_DEVIATIONS`
     standard deviations above the mean cost of a near duplicate, in the table where this is highest,
@@ -400,7 +405,7 @@ def likelihood_prefilters(weights: Floats, slopes: Floats, stored: Doubles) -> l
 
 
 class _KeyMoments(NamedTuple):
-    """What flips of a key bit cost. Row i is for a scaled weight of i / 256: see `grid_rows`."""
+    """The mean and variance of what a key bit costs, by its scaled weight: see `grid_rows`."""
 
     #: The cost of a flip of the bit.
     cost: NDArray[np.uint8]
@@ -412,7 +417,7 @@ class _KeyMoments(NamedTuple):
 
 @cache
 def _key_moments() -> _KeyMoments:
-    """Return the table of costs, which is computed once per process."""
+    """Return the table of these figures, which is computed once per process."""
     normal = normal_tables()
     cost = np.minimum(np.rint(normal.log_odds * -_KEY_SCALE), MAX_COST)
     flip = np.exp(normal.log_odds + normal.log_stay)
@@ -422,10 +427,9 @@ def _key_moments() -> _KeyMoments:
 
 
 def identity_rule(bits: int) -> WeightedThreshold:
-    """Make the rule that only accepts an equal signature.
+    """Make the rule for pages without weights, which only accepts an equal signature.
 
-    It is the rule of pages without weights. The similarity of their views is unknown, so all
-    certain views are accepted.
+    The similarity of their views is unknown, so all certain views are accepted.
     """
     alone = Crowd(reach=0, farthest=0.0, limits=(0,), thresholds=(0.0,), of_views=MAX_COST * bits)
     return WeightedThreshold(bytes([MAX_COST]) * bits, 0, crowd=alone)
@@ -433,7 +437,7 @@ def identity_rule(bits: int) -> WeightedThreshold:
 
 @cache
 def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
-    """Return the crowd rule that accepts pages with `similarity` or more.
+    """Make the crowd rule for accepting pages with `similarity` or more.
 
     Its limit for a page alone is `SCALED_LIMIT`.
 
@@ -464,7 +468,7 @@ def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
 
 
 def _farthest_similarity(threshold: float, bits: int) -> float:
-    """Return the similarity whose estimate is `_DEVIATIONS` errors below a threshold."""
+    """Return the similarity whose estimate is `_DEVIATIONS` standard errors below a threshold."""
     low = _LOWEST
     high = threshold
     while high - low > _TOLERANCE:
@@ -477,7 +481,7 @@ def _farthest_similarity(threshold: float, bits: int) -> float:
 
 
 def _mean_cost(threshold: float, similarity: float) -> float:
-    """Return the mean cost of a bit by the rule for `threshold` between pages of `similarity`."""
+    """Return the mean cost of a bit by the rule for `threshold`, for pages of a similarity."""
     tables = normal_tables()
     weights, density = weight_density()
     rows = grid_rows(weights, steepness(threshold))

@@ -49,23 +49,23 @@ _PAGES_A_PASS: Final = 16
 
 @dataclass(frozen=True)
 class Table:
-    """One order of the blocks of a fingerprint."""
+    """One of the tables in which an index sorts fingerprints: an order of their blocks of bits."""
 
     #: The bit of the fingerprint with which keys begin. The bits before it come last.
     first: int
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """The bit of the fingerprint at each place of the key, from the left; shape (64,)."""
+        """The bit of the fingerprint at each position of a key, from the left; shape (64,)."""
         return np.roll(np.arange(KEY_BITS), -self.first)
 
     def key(self, fingerprint: int) -> int:
-        """Return the fingerprint with its blocks in this table's order."""
+        """Return the key of a fingerprint: its blocks in the order of this table."""
         rotated = fingerprint << self.first | fingerprint >> KEY_BITS - self.first
         return rotated & (1 << KEY_BITS) - 1
 
     def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the keys of many fingerprints, in the same shape."""
+        """Return the keys of many fingerprints, in an array of the same shape."""
         leading = fingerprints << np.uint64(self.first)
         last = fingerprints >> np.uint64(-self.first % KEY_BITS)
         return leading | last
@@ -73,7 +73,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProbePlan:
-    """The ranges of keys to read, best first. All arrays have shape (probes,)."""
+    """The ranges of keys to read in order to find near duplicates of a page, best first.
+
+    All arrays have shape (probes,).
+    """
 
     #: The table of each range.
     tables: NDArray[np.intp]
@@ -89,7 +92,7 @@ class ProbePlan:
 
 
 def single_plan(key: int) -> ProbePlan:
-    """Plan to read one key of the first table, which only finds equal fingerprints."""
+    """Plan to look up one key of the first table, which only finds equal fingerprints."""
     bound = np.array([key], np.uint64)
     return ProbePlan(np.zeros(1, np.intp), bound, bound, 1.0)
 
@@ -103,7 +106,7 @@ def page_plans(
     slopes: NDArray[np.float32],
     recall: float,
 ) -> list[ProbePlan]:
-    """Plan the probes of several pages.
+    """Plan which ranges of keys to read in order to find the near duplicates of each page.
 
     The first probe of a plan is the page's own key in the first table: it finds exact copies, and
     few pages of the same template. The last probe is the one that raises the predicted probability
@@ -133,7 +136,7 @@ def page_plans(
 
 
 def prefix_bits(pages: int) -> int:
-    """Return the length of prefixes for an index of `pages` pages.
+    """Return how many leading bits the keys in a range have in common, by the size of the index.
 
     With prefixes of this length, it takes at least four probes to come across one unrelated page.
     """
@@ -142,7 +145,7 @@ def prefix_bits(pages: int) -> int:
 
 
 class PlanLimits(NamedTuple):
-    """How wide the ranges of a plan are, and when it ends."""
+    """The width of the ranges in a plan, and when the plan ends."""
 
     #: The length of prefixes in bits: the longer, the narrower the ranges.
     prefix: int
@@ -159,7 +162,10 @@ def volatile_plans(
     slopes: NDArray[np.float32],
     limits: PlanLimits,
 ) -> list[ProbePlan]:
-    """Plan the probes of pages that share these limits; see `page_plans` for the arrays."""
+    """Plan the probes of pages for which the same limits apply.
+
+    The arrays are described at `page_plans`.
+    """
     prefix, recall, budget = limits
     pages = np.arange(len(keys))[:, None]
     leading, place_values = _leading_bits(tables, prefix)
@@ -207,14 +213,17 @@ def volatile_plans(
 def _leading_bits(
     tables: tuple[Table, ...], prefix: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Return the leading bits of each table, shape (tables, prefix), and their values in a key."""
+    """Return the first bits of the keys in each table: which bits they are, and their values.
+
+    Both arrays have the shape (tables, prefix).
+    """
     place_values = np.array([1 << KEY_BITS - 1 - place for place in range(prefix)], np.uint64)
     return np.stack([table.order[:prefix] for table in tables]), place_values
 
 
 @cache
 def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """List the sets of flips that can be among the `budget` most probable ones of some page.
+    """List the sets of flipped bits that can be among the `budget` most probable ones of some page.
 
     Bits are numbered by rank: the most volatile bit of a page has rank 0. It is never more probable
     that a less volatile bit flips instead, or one bit more, so a set is left out if `budget` others
@@ -247,7 +256,7 @@ def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.fl
 
 @cache
 def _sets_within(ranks: tuple[int, ...], below: int) -> int:
-    """Count the sets that are at least as probable as `ranks`, whatever the weights of a page are.
+    """Count the sets of flips that are at least as probable as `ranks`, whatever a page's weights.
 
     Sort the ranks of each set from the highest to the lowest: a set counts if none of its ranks is
     higher than the one of `ranks` in the same place. Only ranks below `below` are considered.

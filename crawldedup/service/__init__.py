@@ -1,4 +1,4 @@
-"""The HTTP service, `crawldedup serve`: a thin layer on top of `Deduplicator`.
+"""The HTTP service of `crawldedup serve`, which lets programs in any language use a Deduplicator.
 
 Only the command line imports it.
 """

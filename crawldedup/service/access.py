@@ -1,4 +1,4 @@
-"""Decide who may send a request: by its token, its Host, and the web page that it comes from."""
+"""Decide whether to accept a request: by its token, its Host, and the page that it comes from."""
 
 import base64
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 
 
 class Doorkeeper:
-    """Rejects requests that are never allowed, or not allowed for this client."""
+    """Rejects requests that are never allowed, or that this client may not send."""
 
     def __init__(self, tokens: Tokens, own_host: str) -> None:
         self._tokens = tokens
@@ -52,7 +52,7 @@ class Doorkeeper:
 
 
 def _token_in(authorization: bytes) -> bytes:
-    """Return the token of a request. An empty one never matches."""
+    """Return the token in the Authorization header of a request. An empty one never matches."""
     kind, _, token = authorization.partition(b" ")
     if kind.lower() == b"bearer":
         return token.strip()
@@ -72,7 +72,10 @@ def _token_in(authorization: bytes) -> bytes:
 
 
 def require_own_host(host: bytes, own: str) -> None:
-    """Raise ProblemError for a request to a host name that anyone could point to this machine."""
+    """Raise ProblemError if a request names a host that isn't this service.
+
+    Anyone could point such a host name to this machine.
+    """
     try:
         name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
     except ValueError:
@@ -87,7 +90,7 @@ def require_own_host(host: bytes, own: str) -> None:
 
 
 def require_own_page(headers: Mapping[bytes, bytes]) -> None:
-    """Raise ProblemError for a request that a page of another site made a browser send."""
+    """Raise ProblemError if a page of another site made a browser send the request."""
     if _is_of_own_page(headers):
         return
     detail = (

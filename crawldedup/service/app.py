@@ -1,5 +1,6 @@
-"""One process of the service: the application that uvicorn calls. It validates requests (token,
-host, method and size) before it passes them to their endpoints.
+"""The web application that runs in each process of the service, on uvicorn.
+
+It validates requests (token, host, method and size) before it passes them to their endpoints.
 """
 
 import asyncio
@@ -33,15 +34,15 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-_MOST_HELD: Final = 256 << 20  # bytes of bodies that are processed at the same time
-_MOST_WAITING: Final = 2_000  # pages
-_PACKED_HERE: Final = 4_096  # bytes that are decompressed in the event loop
+_MOST_HELD: Final = 256 << 20  # the most bytes of bodies that are processed at the same time
+_MOST_WAITING: Final = 2_000  # the most pages that wait for their verdicts
+_PACKED_HERE: Final = 4_096  # bodies of up to this many bytes are decompressed in the event loop
 _NO_PATH: Final = "this path does not exist: /openapi.json lists all paths"
 _log: Final = logging.getLogger(__name__)
 
 
 def make_app() -> "Edge":
-    """Return the application, with the settings and the session from the parent process."""
+    """Make the application, with the settings and the session from the parent process."""
     shared = json.loads(Path(os.environ[VARIABLE]).read_text("utf-8"))
     settings = ServiceSettings(**shared["settings"])
     log_to_stderr(settings.log_level)
@@ -51,7 +52,7 @@ def make_app() -> "Edge":
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
-    """End this worker like a signal if its parent was killed, even while it's starting.
+    """End this worker as a signal would if its parent was killed, even while it's starting.
 
     Nothing else would end it.
     """
@@ -72,7 +73,7 @@ _ROUTES: Final = {
 
 
 def routes() -> list[Route]:
-    """Return the routes of the service."""
+    """Return all routes of the service: its paths and the functions that answer them."""
     return list(_ROUTES.values())
 
 
@@ -102,7 +103,7 @@ class Edge:
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or start and stop with the server, as ASGI defines."""
+        """Answer a request, as ASGI defines. This also starts and stops the application."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
@@ -134,7 +135,7 @@ class Edge:
     async def _answer(
         self, route: Route, scope: Scope, receive: Receive, body: bytearray
     ) -> Answer:
-        """Check a request, receive its body, and answer it. Raises an error if one occurs."""
+        """Check a request, receive its body, and have its endpoint answer it."""
         headers = dict(scope["headers"])
         try:
             self._doorkeeper.check(scope, headers, route)
@@ -200,7 +201,7 @@ class Edge:
             raise ProblemError("too-slow", 408, detail, headers=CLOSE) from None
 
     async def _unpack(self, body: bytearray, coding: str) -> None:
-        """Replace a compressed body with its content. Raises ProblemError."""
+        """Decompress the body of a request in place. Raises ProblemError."""
         packed = bytes(body)
         most = self._settings.max_body
         if len(packed) <= _PACKED_HERE:
@@ -225,7 +226,10 @@ class Edge:
 
 
 def _has_known_end(headers: Mapping[bytes, bytes]) -> bool:
-    """Return whether a request declares a length for its body that isn't too long to discard."""
+    """Return whether the rest of a request can be received and dropped.
+
+    It can if the declared length of its body isn't too long.
+    """
     length = headers.get(b"content-length", b"")
     if b"transfer-encoding" in headers or not length.isdigit():
         return False
@@ -235,7 +239,7 @@ def _has_known_end(headers: Mapping[bytes, bytes]) -> bool:
 def _log_request(
     scope: Scope, route: Route, status: int, seconds: float, problem: str | None
 ) -> None:
-    """Log a request that was answered. Health checks are only logged at DEBUG."""
+    """Log a request after it was answered. Health checks are only logged at DEBUG."""
     level = logging.INFO
     if route.is_open:
         level = logging.DEBUG

@@ -1,4 +1,4 @@
-"""Decompress request bodies, within the limit for plain bodies."""
+"""Decompress the bodies of requests, without exceeding the limit for uncompressed ones."""
 
 import zlib
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ _LARGEST_WINDOW_LOG: Final = 23
 
 
 def coding_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return how the body of a request is compressed, or "" if it isn't.
+    """Return the compression of a request's body, or "" if it isn't compressed.
 
     Raises:
         ProblemError: The compression isn't supported, or there are several.
@@ -35,7 +35,7 @@ def coding_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def unpacked(body: bytes, coding: str, most: int) -> bytes:
-    """Return the content of a compressed body. Work and memory are limited to `most` bytes.
+    """Decompress a body. Work and memory are limited to `most` bytes.
 
     Raises:
         ProblemError: It contains more, it's damaged or cut off, or this Python can't decompress it.
@@ -62,7 +62,7 @@ def unpacked(body: bytes, coding: str, most: int) -> bytes:
 
 
 def too_large(most: int, *, closes: bool = False) -> ProblemError:
-    """Return the problem for a body of more than `most` bytes, as received or decompressed."""
+    """Make the problem for a body of more than `most` bytes, as received or decompressed."""
     detail = (
         f"the body can have up to {most:,} bytes, also when decompressed: send less, or set "
         "--max-body higher"

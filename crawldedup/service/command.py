@@ -1,4 +1,4 @@
-"""The command `crawldedup serve`: its settings, and the start and end of the service."""
+"""The command `crawldedup serve`: its settings, and how the service starts and ends."""
 
 import json
 import logging
@@ -53,7 +53,7 @@ _level: Final = checks.one_of("debug", "info", "warning")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings(Options):
-    """The options of an index, and the other options of `crawldedup serve`."""
+    """The options of `crawldedup serve`: those of its index, and those of the service itself."""
 
     host: str = _argument("127.0.0.1", checks.string, "the address to listen on")
     port: int = _argument(8300, checks.whole(1, 65535), "the port to listen on")
@@ -120,7 +120,10 @@ SERVE: Final = Command(
 
 
 def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
-    """Serve an index until a signal ends it. Raises ConfigurationError, StoreError and the like."""
+    """Run the service on an index until a signal ends it.
+
+    Raises ConfigurationError, StoreError and the like.
+    """
     _check_packages()
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
     _check(settings)
@@ -141,7 +144,7 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
 
 
 def _check_packages() -> None:
-    """Raise MissingDependencyError if a package of the service is missing."""
+    """Raise MissingDependencyError if a package that the service needs is missing."""
     try:
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
@@ -159,7 +162,7 @@ def _allow_many_connections() -> None:
 
 
 def _open_when_ready(dedup: "Deduplicator", settings: ServiceSettings) -> None:
-    """Open the index, and wait for a store whose server has yet to start.
+    """Open the index. If its server hasn't started yet, wait for it.
 
     Raises StoreUnavailableError if the store is a file.
     """
@@ -175,7 +178,7 @@ def _open_when_ready(dedup: "Deduplicator", settings: ServiceSettings) -> None:
 
 
 def _share(dedup: "Deduplicator", settings: ServiceSettings, folder: Path) -> None:
-    """Write what the worker processes need to know into a file of this folder.
+    """Write a file with everything that the worker processes need to know.
 
     Any program of the same user can read the environment of a process, including the password of
     the store. So processes get the name of a file, and no variable with a secret.
@@ -229,7 +232,7 @@ def _run(settings: ServiceSettings) -> None:
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one line of JSON.
+    """Formats a record of the log as one line of JSON.
 
     The dictionary `fields`, given as `extra`, is merged into it.
     """
@@ -252,14 +255,14 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> None:
-    """Send every log of this process to standard error."""
+    """Send everything that this process logs to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a name or an address always stands for this machine."""
+    """Return whether a host name or address always stands for this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -267,7 +270,10 @@ def is_this_machine(host: str) -> bool:
 
 
 def _check(settings: ServiceSettings) -> None:
-    """Raise ConfigurationError for inconsistent settings, or an address that can't be used."""
+    """Check that the settings are consistent and that the address can be used.
+
+    Raises ConfigurationError.
+    """
     from crawldedup.stores.registry import is_persistent
 
     host = settings.host

@@ -1,4 +1,4 @@
-"""Connections of clients: read simple requests quickly, and close connections gracefully.
+"""The connections of clients: read simple requests quickly, and close connections gracefully.
 
 uvicorn runs the application, and makes a `Connection` for each client. Most requests have the same
 form: a head that arrives in one piece, and a body of known length. `Connection` only reads these.
@@ -25,13 +25,13 @@ from uvicorn.server import ServerState
 Header = tuple[bytes, bytes]
 
 LAST_SECONDS: Final = 3.0
-"""How long a service that is ending waits for one more request on a connection."""
+"""How long an ending service keeps a connection open for one more request."""
 
 _LINGER_SECONDS: Final = 2.0  # how long to receive the rest of a body before closing a connection
 
 _CLOSE: Final = (b"connection", b"close")
 _HIGH_WATER: Final = 1 << 16  # bytes of a body that wait to be taken
-_MOST_CHUNKS: Final = 4096  # of a body: each takes its time, even one of a single byte
+_MOST_CHUNKS: Final = 4096  # the most chunks of a body: even one of a single byte takes its time
 _END_OF_HEAD: Final = b"\r\n\r\n"
 # Each part ends where none of its characters can occur, so nothing is tried twice.
 _HEAD: Final = re.compile(
@@ -50,20 +50,20 @@ _log: Final = logging.getLogger(__name__)
 
 
 def announce_end(server_state: ServerState) -> None:
-    """From now on, let every answer of this process say that its connection ends."""
+    """Make every answer of this process say from now on that its connection is about to close."""
     if _CLOSE not in server_state.default_headers:
         server_state.default_headers = [*server_state.default_headers, _CLOSE]
 
 
 class _Parser(h11.Connection):
-    """Parses the requests of a connection, and rejects bodies with too many chunks."""
+    """Parses requests with h11, and rejects bodies with too many chunks."""
 
     def __init__(self, most_head: int) -> None:
         super().__init__(h11.SERVER, most_head)
         self._chunks = 0
 
     def next_event(self) -> Any:
-        """Return the next event, and refuse a body with too many chunks. Overrides h11's method."""
+        """Return the next event, but refuse a body with too many chunks. Overrides h11's method."""
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._chunks = 0
@@ -75,7 +75,7 @@ class _Parser(h11.Connection):
 
 
 class _H11Connection(H11Protocol):
-    """Reads the requests that `Connection` can't, with h11, and closes connections gracefully."""
+    """Reads unusual requests with h11, and closes connections gracefully."""
 
     def __init__(self, config: Config, *args: Any, **named: Any) -> None:
         super().__init__(config, *args, **named)
@@ -109,7 +109,7 @@ class _H11Connection(H11Protocol):
 
 
 class _Request:
-    """A request without its body, as it was sent."""
+    """The head of a request, as the client sent it, without the body."""
 
     __slots__ = ("closes", "headers", "length", "method", "target")
 
@@ -123,7 +123,7 @@ class _Request:
 
 
 def simple_request(head: bytes) -> _Request | None:
-    """Return the request with this head, or None if it isn't of the simple form.
+    """Parse the head of a request, or return None if it isn't of the simple form.
 
     A head isn't of that form if there is any doubt about where the request ends.
     """
@@ -147,7 +147,7 @@ def simple_request(head: bytes) -> _Request | None:
 
 
 class Connection(asyncio.Protocol):
-    """Reads requests of the usual form, one after the other, and sends their answers."""
+    """The connection of one client: reads its simple requests in turn, and sends the answers."""
 
     def __init__(
         self,
@@ -172,13 +172,13 @@ class Connection(asyncio.Protocol):
         self._last_chance: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin the connection. Called by asyncio."""
+        """Start serving a client that has connected. Called by asyncio."""
         # The transport of uvloop isn't a subclass.
         self._transport = cast("asyncio.Transport", transport)
         self._server_state.connections.add(self)  # type: ignore[arg-type]
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """Tell the request that's being answered that the client has gone. Called by asyncio."""
+        """Tell the request in progress that the client has gone. Called by asyncio."""
         self._forget()
         if self._exchange is not None:
             self._exchange.disconnect()
@@ -264,11 +264,11 @@ class Connection(asyncio.Protocol):
         self._loop.call_later(_LINGER_SECONDS, self._end)
 
     def close(self) -> None:
-        """Close the connection in the middle of an exchange."""
+        """Close the connection at once, in the middle of a request or an answer."""
         self._transport.close()
 
     def _begin(self, data: bytes) -> None:
-        """Read a request, and have it answered."""
+        """Read a request, and start answering it."""
         end = data.find(_END_OF_HEAD)
         limit = self._config.h11_max_incomplete_event_size or _HIGH_WATER
         request = simple_request(data[:end]) if 0 <= end < limit else None
@@ -311,7 +311,7 @@ class Connection(asyncio.Protocol):
         return (str(address[0]), int(address[1])) if isinstance(address, tuple) else None
 
     def _go_on(self) -> None:
-        """Read the next request, if it has arrived already and may be answered."""
+        """Continue with the next request, if it has arrived and may be answered."""
         if self._early and self._exchange is None and not self._is_full:
             data = self._early
             self._early = b""
@@ -319,7 +319,7 @@ class Connection(asyncio.Protocol):
             self.data_received(data)
 
     def _hand_over(self, data: bytes) -> None:
-        """Let h11 read this request and all that follow."""
+        """Let h11 read this request and all later ones on the connection."""
         self._forget()
         successor = _H11Connection(
             config=self._config,
@@ -351,9 +351,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _end_after_silence(self) -> None:
-        """Close the connection if the client has been silent for a long time, or check
-        again later.
-        """
+        """Close the connection if its client has been silent for long, or check again later."""
         silence = self._loop.time() - self._idle_since
         left = self._config.timeout_keep_alive - silence
         if self._exchange is not None:
@@ -365,7 +363,7 @@ class Connection(asyncio.Protocol):
 
 
 class _Exchange:
-    """A request and its answer, in ASGI terms."""
+    """A request and its answer, between the connection and the ASGI application."""
 
     __slots__ = (
         "_body",
@@ -390,24 +388,24 @@ class _Exchange:
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes of the body that have arrived but weren't taken yet."""
+        """How many bytes of the body have arrived but weren't taken by the application yet."""
         return len(self._body)
 
     def take(self, body: bytes, *, is_last: bool) -> None:
-        """Add a part of the body that has arrived."""
+        """Receive a part of the body from the connection."""
         self._body += body
         self._has_more = not is_last
         if self._event is not None:
             self._event.set()
 
     def disconnect(self) -> None:
-        """Note that the client has left."""
+        """Tell the application that the client has left."""
         self._is_connected = False
         if self._event is not None:
             self._event.set()
 
     async def run(self, app: Any) -> None:
-        """Let the application answer."""
+        """Let the application answer the request."""
         try:
             await app(self._scope, self._receive, self._send)
         except Exception:

@@ -1,4 +1,7 @@
-"""The web pages for people, without scripts: compare pages, search the index, and inspect it."""
+"""The web pages of the service for people: compare pages, search the index, and inspect it.
+
+They don't use any scripts.
+"""
 
 import asyncio
 import json
@@ -40,7 +43,7 @@ _HEADERS: Final = {
 
 
 async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
-    """Show a page: its form with the values that were sent, and the result or what to change."""
+    """Show a page with its form, the values that were sent, and the result or what to change."""
     name = scope["path"].strip("/") or "compare"
     values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
     status = 200
@@ -75,7 +78,7 @@ def page_of(
     headers: Mapping[str, str] = _HEADERS,
     **values: Any,
 ) -> Answer:
-    """Return a page made from its template and these values."""
+    """Render a page from its template and these values."""
     templates = templates_of(
         "crawldedup.service", describe, indented, kind_in_words, pluralize, shown_url, summary
     )
@@ -86,7 +89,7 @@ def page_of(
 
 
 async def style(*_: object) -> Answer:
-    """Show the stylesheet of the pages: the one of reports, with a few more rules."""
+    """Send the stylesheet: the one of reports, with a few more rules."""
     sheets = (
         files("crawldedup.report") / "page/report.css",
         files("crawldedup.service") / "page/page.css",
@@ -96,17 +99,17 @@ async def style(*_: object) -> Answer:
 
 
 async def no_icon(*_: object) -> Answer:
-    """Say that the pages have no icon, which browsers ask for on their own."""
+    """Answer a browser's request for an icon: the pages have none."""
     return Answer(b"", 204, _HEADERS)
 
 
 def indented(value: object) -> str:
-    """Return a value as JSON for people."""
+    """Format a value as indented JSON."""
     return json.dumps(value, indent=2)
 
 
 def summary() -> list[tuple[str, dict[str, float]]]:
-    """Return a heading for each metric, and its values by label. Times are means."""
+    """Return a heading for each metric of the service, and its values by label. Times are means."""
     tables = []
     for family in registry_of_all_workers().collect():
         values: dict[str, dict[str, float]] = defaultdict(dict)
@@ -130,7 +133,7 @@ PAGES: Final = (
 
 
 async def _form_in(body: bytes) -> dict[str, str]:
-    """Return the fields of a form. Raises ConfigurationError."""
+    """Parse the fields of a form. Raises ConfigurationError."""
     fields = body.split(b"&", _MOST_FIELDS)
     if not body.isascii() or len(fields) > _MOST_FIELDS:
         raise ConfigurationError(
@@ -144,7 +147,7 @@ async def _form_in(body: bytes) -> dict[str, str]:
 
 
 async def _unescaped(value: bytes) -> str:
-    """Return a name or a value of a form.
+    """Decode a name or a value of a form.
 
     A large one that consists of escapes takes a second, so other requests get their turns in
     between.

@@ -1,4 +1,4 @@
-"""The types of request bodies, and functions that decode and check a body."""
+"""What clients send: the types of request bodies, and functions that decode and check them."""
 
 import codecs
 import re
@@ -22,7 +22,7 @@ from crawldedup.urls import HeadLinks
 T = TypeVar("T")
 
 LONGEST_NAME: Final = 8_192
-MOST_PAGES: Final = 1_000  # of one request
+MOST_PAGES: Final = 1_000  # the maximum number of pages in a request
 _CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([\w.:-]+)', re.IGNORECASE)
 _BROKEN_JSON: Final = "; it must be UTF-8, without half of a surrogate pair"
 _ARRAY_FOR_OBJECT: Final = "Expected `object`, got `array`"
@@ -99,7 +99,7 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
         "".join(filter(None, (self.url, self.identity, self.scope_key))).encode()
 
     def name(self) -> str | Fingerprint:
-        """Return the URL or the fingerprint.
+        """Return the URL or the fingerprint, whichever was sent.
 
         Raises:
             ConfigurationError: Neither or both of the two were sent, or the fingerprint is invalid.
@@ -214,16 +214,16 @@ class Pair(Struct, forbid_unknown_fields=True):
 
 
 Extras = frozenset[str]
-"""What a client requests besides the verdict: "text", or nothing."""
+"""What a client wants besides the verdict: "text", or nothing."""
 
 
 def query_of(scope: Scope) -> dict[str, str]:
-    """Return the query of a request."""
+    """Parse the query of a request."""
     return dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
 
 
 def extras_in(value: str | None) -> Extras:
-    """Return what `with` requests in the query of a request.
+    """Return what a request asks for besides the verdict, given the value of `with` in its query.
 
     Raises:
         ConfigurationError: It can't be requested.
@@ -236,7 +236,7 @@ def extras_in(value: str | None) -> Extras:
 
 
 def sent_in(scope: Scope, body: bytes, kind: type[T], query: dict[str, str]) -> T:
-    """Return the value in a request, in one of the types above.
+    """Decode and check the body of a request, as one of the types above.
 
     A page can be sent as JSON, or as HTML or plain text. In that case, its URL and the like are in
     the `query`.
@@ -297,7 +297,7 @@ def _problem_with(body: bytes, error: Exception, *, is_json: bool) -> str:
 
 
 def converted(value: Any, kind: type[T]) -> T:
-    """Return a decoded value as one of the types above.
+    """Check a decoded value, and return it as one of the types above.
 
     Raises:
         ConfigurationError: It isn't of the type. The message names the field.
@@ -309,7 +309,7 @@ def converted(value: Any, kind: type[T]) -> T:
 
 
 def _refused(error: Exception) -> ConfigurationError:
-    """Return the error for a value that isn't of its type."""
+    """Make the error for a value that isn't of its type."""
     unknown = _UNKNOWN.search(str(error))
     hint = did_you_mean(unknown[1], SentPage.__struct_fields__) if unknown else ""
     return ConfigurationError(f"{str(error)[:300]}{hint}")

@@ -1,4 +1,4 @@
-"""The Prometheus metrics of the service."""
+"""The metrics of the service for Prometheus."""
 
 import os
 from functools import cache, partial
@@ -35,13 +35,13 @@ _seconds_of: Final = cache(REQUEST_SECONDS.labels)
 
 
 def note_request(endpoint: str, status: int, seconds: float) -> None:
-    """Count a request that was answered."""
+    """Count a request that was answered, and how long it took."""
     _requests_of(endpoint, status).inc()
     _seconds_of(endpoint).observe(seconds)
 
 
 def registry_of_all_workers() -> CollectorRegistry:
-    """Return a registry with the figures of all worker processes together.
+    """Return a registry that adds up the figures of all worker processes.
 
     They share their figures in the folder that PROMETHEUS_MULTIPROC_DIR names. Without it, this
     process is the only one.

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the service.
+"""Generate the OpenAPI document of the service.
 
 Schemas are made from the types of requests and answers. `openapi.json` has the rest: the frame of
 the document, examples, and descriptions of the fields in answers. Request fields have their own
@@ -67,7 +67,7 @@ class _Example(NamedTuple):
 
 @cache
 def description() -> Schema:
-    """Return the OpenAPI document."""
+    """Make the OpenAPI document."""
     written: dict[str, Schema] = json.loads(
         files("crawldedup.service").joinpath("openapi.json").read_text("utf-8")
     )
@@ -84,7 +84,7 @@ def description() -> Schema:
 
 
 def _operation(route: Route, example: _Example) -> Schema:
-    """Return the description of an endpoint."""
+    """Describe an endpoint."""
     summary, _, text = (inspect.getdoc(route.respond) or "").partition("\n\n")
     hints = get_type_hints(route.respond, include_extras=True)
     operation: Schema = {
@@ -149,7 +149,7 @@ def _schema_of(value_type: Any) -> Schema:
 
 
 def _schemas(descriptions: dict[str, dict[str, str]]) -> dict[str, Schema]:
-    """Return the schemas of everything that is sent and answered.
+    """Make the schemas of everything that is sent and answered.
 
     Answers are described in the form that `wire.plain` gives them. `descriptions` has those of
     their fields, by the name of the type.
@@ -181,7 +181,7 @@ def _schemas(descriptions: dict[str, dict[str, str]]) -> dict[str, Schema]:
 
 
 def _leave_out_fingerprints(schemas: dict[str, Schema]) -> None:
-    """Show a fingerprint as a plain object, because clients don't make or read its fields."""
+    """Describe a fingerprint as a plain object, because clients don't make or read its fields."""
     for schema in list(schemas.values()):
         sent = schema.get("properties", {}).get("fingerprint")
         if sent:
@@ -191,7 +191,7 @@ def _leave_out_fingerprints(schemas: dict[str, Schema]) -> None:
 
 
 def _schemas_of_properties(answer_type: type) -> dict[str, Schema]:
-    """Return the schemas of the properties of a type."""
+    """Make schemas for the properties of a type, which answers contain like its fields."""
     return {
         name: msgspec.json.schema(get_type_hints(value.fget)["return"])
         for name, value in vars(answer_type).items()
@@ -204,13 +204,13 @@ def _one_line(text: str) -> str:
 
 
 async def show_docs(dedup: AsyncDeduplicator, *_: object) -> Answer:
-    """Show the OpenAPI document to people."""
+    """Show the OpenAPI document as a page for people."""
     writes = {route.path for route in ENDPOINTS if route.writes}
     return page_of("docs", dedup, document=description(), writes=writes)
 
 
 async def show_openapi(*_: object) -> Answer:
-    """Show the OpenAPI document."""
+    """Send the OpenAPI document."""
     return Answer(wire.encode(description()))
 
 

@@ -1,4 +1,4 @@
-"""The problem details of rejected requests (RFC 9457)."""
+"""How errors are described to clients: as problem details (RFC 9457)."""
 
 import logging
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
 
 class Refusal(NamedTuple):
-    """How one kind of error is shown to clients."""
+    """How a kind of error is described to clients: its status, its word, and when to try again."""
 
     error: type[Exception]
     word: str
@@ -40,11 +40,11 @@ _UNFORESEEN_DETAIL: Final = (
 _log: Final = logging.getLogger(__name__)
 
 CLOSE: Final = {"connection": "close"}
-"""The header for closing a connection, because the rest of the request isn't read."""
+"""The header that closes a connection, because the rest of the request isn't read."""
 
 
 class Problem(Struct, frozen=True, omit_defaults=True):
-    """A refusal in the form in which it's sent."""
+    """The description of an error, as a client receives it."""
 
     type: Annotated[str, Meta(description="`urn:crawldedup:` and a stable word.")]
     title: Annotated[str, Meta(description="The phrase of the status.")]
@@ -68,7 +68,7 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 
 
 class ProblemError(CrawlDedupError):
-    """A request that is refused with a problem.
+    """Raised to refuse a request, with the description that the client receives.
 
     `word` is a stable word, and `more` are additional fields of `Problem`.
     """
@@ -84,13 +84,13 @@ class ProblemError(CrawlDedupError):
         self.headers = {**headers} if seconds is None else {"retry-after": str(seconds), **headers}
 
     def answer(self) -> Answer:
-        """Return the response that describes the problem."""
+        """Return the response that tells the client about the problem."""
         headers = {"content-type": "application/problem+json", **self.headers}
         return Answer(wire.encode(to_builtins(self.problem)), self.problem.status, headers)
 
 
 def problem_of(error: Exception) -> ProblemError:
-    """Return the problem to send for an error.
+    """Describe an error to the client.
 
     Also counts the failure, and logs unexpected errors.
     """

@@ -1,4 +1,4 @@
-"""Connects a path with the function that answers it."""
+"""Routes, which connect a path of the service with the function that answers it, and answers."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,7 @@ JSON: Final = "application/json"
 
 
 class Answer(NamedTuple):
-    """The response to a client."""
+    """The response that a client gets."""
 
     body: bytes
     status: int = 200
@@ -20,13 +20,14 @@ class Answer(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A path and the function that answers it, for clients with a token unless the route
-    `is_open`.
+    """A path of the service, and the function that answers it.
+
+    Clients need a token, unless the route `is_open`.
     """
 
     path: str
     respond: Callable[[AsyncDeduplicator, Scope, bytes], Awaitable[Answer]]
     methods: tuple[str, ...] = GET
     is_open: bool = False
-    is_page: bool = False  # for people; links from anywhere may lead to it
-    writes: bool = False  # not for clients with a token that only reads
+    is_page: bool = False  # True for a page for people; links from anywhere may lead to it
+    writes: bool = False  # True if a token that only reads isn't enough

@@ -1,4 +1,4 @@
-"""The tokens of the service: where they come from, and what each of them allows."""
+"""The tokens that clients authenticate with: where they come from, and what each allows."""
 
 import enum
 import hmac
@@ -16,7 +16,7 @@ SHORTEST_TOKEN: Final = 16
 
 
 class Access(enum.Enum):
-    """What a client may do."""
+    """What a client with a certain token may do."""
 
     NONE = "nothing"
     READ = "ask, and change nothing"
@@ -25,7 +25,7 @@ class Access(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens that clients may send: those that allow everything, and read-only ones."""
+    """All valid tokens, those that allow everything and read-only ones."""
 
     full: Sequence[str] = ()
     read_only: Sequence[str] = ()
@@ -34,9 +34,9 @@ class Tokens:
         return bool(self.full or self.read_only)
 
     def access_of(self, token: bytes) -> Access:
-        """Return what a token allows.
+        """Return what a client with this token may do.
 
-        It's completely compared with every token, so the time reveals nothing.
+        The token is compared with every valid one completely, so the time reveals nothing.
         """
         is_full = [hmac.compare_digest(token, each.encode()) for each in self.full]
         is_read_only = [hmac.compare_digest(token, each.encode()) for each in self.read_only]

@@ -1,4 +1,4 @@
-"""Find the duplicates among the pages of a DataFrame, with the steps of `crawldedup.scan`.
+"""Find the duplicates in a Spark DataFrame, in the same way as `crawldedup.scan`.
 
 `frames` is the part that runs in the driver, and `tasks` the part that runs in the executors.
 """

@@ -1,4 +1,4 @@
-"""Find duplicates with joins of DataFrames, as the driver tells the cluster to compute them.
+"""Find duplicates with joins of DataFrames. This is the part that runs in Spark's driver.
 
 `numbered` gives each page its place in their order. `candidates` pairs the pages that share a key:
 each key is a row, and sorting brings equal keys together. `compared` measures the pairs, and
@@ -71,7 +71,7 @@ _OPTIONS: Final = tuple(SparkOptionValues.__annotations__)
 
 
 class _Columns(NamedTuple):
-    """The names of the columns to read."""
+    """The names of the columns in the user's DataFrame that contain the pages."""
 
     url: str
     body: str
@@ -146,7 +146,7 @@ def _check_columns(
     html: str | None,
     order: str | Sequence[str],
 ) -> _Columns:
-    """Return the names of the columns. Raises ConfigurationError if one of them is wrong."""
+    """Check the names of the user's columns. Raises ConfigurationError if one of them is wrong."""
     body = text if html is None else html
     if body is None or (text is not None and html is not None):
         raise ConfigurationError("name the column to compare: give either text or html")
@@ -179,7 +179,7 @@ def _check_columns(
 
 
 def _check_options(values: SparkOptionValues) -> Options:
-    """Return the checked options. Raises ConfigurationError if one of them is not allowed."""
+    """Check the user's options. Raises ConfigurationError if one of them is not allowed."""
     # If the name of an option is misspelled, this error says which one is meant.
     options = Options.from_values({"key": 0, **values})
     unfit = sorted(values.keys() - {*_OPTIONS})
@@ -194,7 +194,7 @@ def _check_options(values: SparkOptionValues) -> Options:
 
 
 def _read(marked: DataFrame, columns: _Columns, options: Options, goal: Goal) -> DataFrame:
-    """Return the pages with their ID, URL and COLUMNS, in their order."""
+    """Read the pages, and return their ID, URL and COLUMNS, in their order."""
     order = {f"_crawldedup_order_{place}": name for place, name in enumerate(columns.order)}
     names = {ID: ID, URL: columns.url, **order, BODY: columns.body}
     taken = marked.select([F.col(_quoted(name)).alias(alias) for alias, name in names.items()])
@@ -210,7 +210,7 @@ def _read(marked: DataFrame, columns: _Columns, options: Options, goal: Goal) ->
 
 
 def _joined(marked: DataFrame, url: str, verdicts: DataFrame) -> DataFrame:
-    """Return the input with the verdicts.
+    """Add the verdicts to the user's DataFrame.
 
     A row raises an error if its URL isn't the one that was read at this place.
     """
@@ -232,12 +232,12 @@ def _joined(marked: DataFrame, url: str, verdicts: DataFrame) -> DataFrame:
 
 
 def _quoted(name: str) -> str:
-    """Return the name of a column for Spark, which takes a dot for a field of it."""
+    """Quote the name of a column, because Spark takes a dot for a field of it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def checkpointed(frame: DataFrame) -> DataFrame:
-    """Compute a DataFrame, and return it without its plan.
+    """Compute a DataFrame, and return the result, which no longer depends on its plan.
 
     Nested plans would grow without limit. The rows are written to the checkpoint directory if the
     session has one, or else to the disks of the executors.
@@ -248,9 +248,9 @@ def checkpointed(frame: DataFrame) -> DataFrame:
 
 
 def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
-    """Return the verdicts of all pages except the new ones, with the columns ID, URL and ADDED.
+    """Decide about all pages, and return the verdicts except for new pages.
 
-    The DataFrame `read` is persisted.
+    They have the columns ID, URL and ADDED. The DataFrame `read` is persisted.
     """
     pages, total = numbered(read)
     readable = pages.where("reason is null")
@@ -288,7 +288,7 @@ def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
 
 
 def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
-    """Number persisted pages from 0, and return them with their count.
+    """Number the pages from 0, and return them with their count. The pages must be persisted.
 
     Raises ConfigurationError if there are too many.
     """
@@ -313,7 +313,7 @@ def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
 
 
 def copies_of(pages: DataFrame) -> DataFrame:
-    """Return the pages that share text and marks with an earlier page.
+    """Find the pages whose text and marks are those of an earlier page.
 
     The columns are the `number` of each page, the `first` page with that text and these marks, and
     `has_marks`.
@@ -328,7 +328,7 @@ def copies_of(pages: DataFrame) -> DataFrame:
 
 
 def _of_copies(copies: DataFrame, similar: DataFrame) -> DataFrame:
-    """Return the verdicts of exact copies without marks.
+    """Derive the verdicts of exact copies without marks.
 
     If the first page with their text is a duplicate itself, its verdict applies to them.
     """
@@ -341,7 +341,7 @@ def _of_copies(copies: DataFrame, similar: DataFrame) -> DataFrame:
 
 
 def namesakes(judged: DataFrame, single: DataFrame) -> DataFrame:
-    """Return pairs of pages, `later` and `earlier`, that share an exact key, some more than once.
+    """Pair the pages that share an exact key, as `later` and `earlier`. Some pairs come twice.
 
     Args:
         judged: The pages to decide about.
@@ -359,10 +359,11 @@ def namesakes(judged: DataFrame, single: DataFrame) -> DataFrame:
 
 
 def candidates(pages: DataFrame, similarity: float) -> DataFrame:
-    """Return pairs of pages, `later` and `earlier`, that share a key, some more than once.
+    """Pair the pages that may be near duplicates, because they share a search key.
 
-    The pages have the columns `number`, `search` and `volatility`. If too many pages share a key,
-    their longer keys are compared as well.
+    The pairs are `later` and `earlier`, and some come twice. The pages have the columns `number`,
+    `search` and `volatility`. If too many pages share a key, their longer keys are compared as
+    well.
     """
     pages = checkpointed(pages)
     pairs: list[DataFrame] = []
@@ -390,10 +391,10 @@ def candidates(pages: DataFrame, similarity: float) -> DataFrame:
 
 
 def compared(pages: DataFrame, pairs: DataFrame, goal: Goal, wanted: str) -> DataFrame:
-    """Return the pairs, `later` and `earlier`, with `value` and `is_exact` (see `compare_pairs`).
+    """Compare the pages of each pair, and return the pairs with `value` and `is_exact`.
 
-    The pairs of a page are brought to the page's steps, because these take more room than
-    everything else. The number of pairs of a page is limited.
+    These are described at `compare_pairs`. The pairs of a page are brought to the page's steps,
+    because these take more room than everything else. The number of pairs of a page is limited.
     """
     pairs = checkpointed(pairs)
     numbers = checkpointed(pairs.select(F.col("earlier").alias("number")).distinct())
@@ -411,7 +412,7 @@ def compared(pages: DataFrame, pairs: DataFrame, goal: Goal, wanted: str) -> Dat
 
 
 def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataFrame:
-    """Return the duplicates, `later`, each with its kept page, `earlier`.
+    """Decide which pages are duplicates, and return each (`later`) with its kept page (`earlier`).
 
     If a decision needs more pairs, they are compared as well.
     """
@@ -430,7 +431,7 @@ def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataF
 
 
 def _with_marks(pages: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Return pairs with the marks of their pages."""
+    """Add the marks of both pages to each pair."""
     for name in ("later", "earlier"):
         marks = pages.select(F.col("number").alias(name), F.col("marks").alias(f"{name}_marks"))
         pairs = pairs.join(marks, name)
@@ -438,7 +439,7 @@ def _with_marks(pages: DataFrame, pairs: DataFrame) -> DataFrame:
 
 
 def among(pages: DataFrame, wanted: DataFrame, how: str = "left_semi") -> DataFrame:
-    """Return the pages whose `number` is in `wanted` or, with `left_anti`, all other pages.
+    """Select the pages whose `number` is in `wanted` or, with `left_anti`, all other pages.
 
     `wanted` is checkpointed. If it is small enough, other pages aren't shuffled.
     """

@@ -1,4 +1,4 @@
-"""The functions that executors run on Arrow batches, in numpy.
+"""The parts of a deduplication that run in Spark's executors, on batches of Arrow rows.
 
 Sorted streams come in batches that may be cut anywhere. No Python loop runs over pairs, except for
 the one that decides about the pages in order.
@@ -37,10 +37,10 @@ COLUMNS: Final = (
     "volatility binary, steps binary, thin boolean, marks binary, reason string"
 )
 COMPARED: Final = ("verify", "digest", "identity", "address", "twin", "thin")
-"""The COLUMNS that are compared between both pages of a pair."""
+"""Those of the COLUMNS that are compared between the two pages of a pair."""
 
 KEYS: Final = ("twin", *engine.SHARED)
-"""The columns of exact keys."""
+"""The columns in which equal values make a pair."""
 # This number instead of the earlier page means that the page has to be compared by longer keys.
 CROWDED: Final = -1
 
@@ -48,11 +48,11 @@ CROWDED: Final = -1
 _SIGN: Final = np.uint64(1 << 63)
 _KEYS_AT_ONCE: Final = 1 << 20
 _PAIRS_AT_ONCE: Final = 1 << 19
-_UNREAD: Final = PageRow(fingerprint(""))  # for columns that nothing reads
+_UNREAD: Final = PageRow(fingerprint(""))  # stands in where the columns of a page are never read
 
 
 def matrix(column: pa.Array, kind: DTypeLike, width: int) -> NDArray[Any]:
-    """Return a column of bytes without nulls as an array of the shape (rows, width).
+    """Convert a column of bytes (without nulls) to an array of the shape (rows, width).
 
     Each value of the column holds `width` items of the type `kind`.
     """
@@ -64,7 +64,7 @@ def matrix(column: pa.Array, kind: DTypeLike, width: int) -> NDArray[Any]:
 
 
 def of_matrix(rows: NDArray[Any]) -> pa.Array:
-    """Return a column of the bytes of each row."""
+    """Convert the rows of an array to a column of bytes."""
     size = rows.shape[1] * rows.itemsize
     raw = pa.py_buffer(np.ascontiguousarray(rows))
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), len(rows), [None, raw]).cast(
@@ -73,16 +73,16 @@ def of_matrix(rows: NDArray[Any]) -> pa.Array:
 
 
 def batch(**columns: Any) -> pa.RecordBatch:
-    """Return a batch of columns by their names."""
+    """Make a batch from columns, given by their names."""
     return pa.RecordBatch.from_arrays(
         [pa.array(column) for column in columns.values()], names=list(columns)
     )
 
 
 def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batches) -> Rows:
-    """Replace the column BODY, which holds "html" or "text", with COLUMNS.
+    """Read the page in each row, and replace its column BODY with the compared COLUMNS.
 
-    `reason` is the reason if a page can't be compared.
+    BODY holds "html" or "text", depending on `kind`. `reason` says why a page can't be compared.
     """
     reader = PageReader(options)
 
@@ -118,7 +118,7 @@ def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batch
 
 
 def make_keys(table: Table, bits: int, similarity: float, batches: Batches) -> Rows:
-    """Make the rows under which pages are filed in a table.
+    """Make the keys under which each page is filed in a table, one row per key.
 
     Each row has a packed key and the search bits of its page.
     """
@@ -134,7 +134,7 @@ def make_keys(table: Table, bits: int, similarity: float, batches: Batches) -> R
 
 
 def make_pairs(bits: int, batches: Batches) -> Rows:
-    """Pair the pages of sorted rows that share the leading bits of a key.
+    """Pair the pages that share the leading bits of a key. Rows are sorted by their keys.
 
     The longest run has to fit into memory.
     """
@@ -161,7 +161,7 @@ def make_pairs(bits: int, batches: Batches) -> Rows:
 
 
 def make_exact_pairs(batches: Batches) -> Rows:
-    """Pair the pages of sorted rows that share an exact key.
+    """Pair the pages that share an exact key. Rows are sorted by their keys.
 
     The longest run has to fit into memory.
     """
@@ -205,7 +205,7 @@ def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
 
 
 def _columns_of_pairs(rows: pa.RecordBatch, others: pa.Array) -> Columns:
-    """Return the compared values of later pages, followed by those of the earlier ones."""
+    """Put the compared values of pairs into columns: later pages first, then earlier ones."""
     # Only the steps of the later pages are needed.
     columns: dict[str, Any] = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
     for name in COMPARED:
@@ -222,7 +222,9 @@ def _columns_of_pairs(rows: pa.RecordBatch, others: pa.Array) -> Columns:
 
 
 def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> Rows:
-    """Decide about the pages of sorted pairs, and yield wanted pairs and near duplicates.
+    """Decide about the pages of sorted pairs, in order.
+
+    Near duplicates are yielded, and so are pairs that still have to be compared.
 
     All verdicts, and the marks of pages that have copies, have to fit into memory.
     """
@@ -246,7 +248,7 @@ def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> 
 
 
 class _MarksOfGroups:
-    """The marks of the pages of some pairs, and of the originals of earlier pages."""
+    """The marks of the pages in the current groups of pairs, and of earlier pages' originals."""
 
     def __init__(self) -> None:
         self._kept: dict[int, bytes] = {}
@@ -256,7 +258,7 @@ class _MarksOfGroups:
         return self._present.get(page) or self._kept.get(page, b"")
 
     def take(self, rows: pa.Table) -> None:
-        """Replace the marks with those of the pages of these pairs."""
+        """Forget the marks so far, and load those of the pages of these pairs."""
         self._present = {}
         for name in ("later", "earlier"):
             pages, first = np.unique(np.asarray(rows[name]), return_index=True)
@@ -264,7 +266,7 @@ class _MarksOfGroups:
             self._present |= dict(zip(pages.tolist(), marks, strict=True))
 
     def keep(self, originals: NDArray[np.int64]) -> None:
-        """Keep only the marks of pages that have copies."""
+        """Keep only the marks of pages that turned out to have copies."""
         for page in np.unique(originals).tolist():
             self._kept[page] = self.of(page)
 
@@ -272,9 +274,9 @@ class _MarksOfGroups:
 def _whole_groups(
     batches: Batches, group_of: Callable[[pa.Table], NDArray[np.int64]], at_once: int
 ) -> Iterator[pa.Table]:
-    """Yield the rows of sorted batches, many groups at once, without splitting any group.
+    """Regroup sorted batches so that no group of rows is split between two of them.
 
-    `group_of` returns the group of each row.
+    Many groups are yielded at once. `group_of` returns the group of each row.
     """
     parts: list[pa.Table] = []
     waiting = 0

@@ -1,4 +1,4 @@
-"""The protocol for stores that can recognize single paragraphs.
+"""The protocol for stores that can recognize single paragraphs on pages.
 
 They remember which pages have an anchor. Anchors are hashes of short passages: see
 `crawldedup.fingerprinting.anchors`.
@@ -10,7 +10,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from crawldedup.stores.contract import PageName
 
-#: Pages whose anchors have expired or exceed `AnchorQuery.most_anchors`.
+#: The most pages to remove in one step because their anchors have expired or are too many.
 MAX_RETIRED: Final = 4
 #: A store remembers at most this many pages for an anchor: text on more pages belongs to no page.
 MOST_HOLDERS: Final = 8
@@ -36,7 +36,7 @@ class AnchorQuery:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which pages had the anchors of a query before the page of the query."""
+    """The pages that had the anchors of a page before it came."""
 
     #: For each anchor of the query, the numbers of the pages that have it, earliest first, or None
     #: if `MOST_HOLDERS` pages have it. The store chooses the numbers.

@@ -1,4 +1,4 @@
-"""Name the processes that hold leases, so the lease of a dead process can end early."""
+"""Identify processes, so that the lease of a crawler whose process has died can end early."""
 
 import os
 import socket
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class _Status(NamedTuple):
-    """What the system says about a process. Both are empty if it says nothing."""
+    """The state of a process and when it started, or two empty strings if unknown."""
 
     state: str
     started: str  # ids are reused, so an id names a process only together with this time
@@ -17,7 +17,7 @@ _UNKNOWN = _Status("", "")
 
 
 def own_process() -> str:
-    """Return the name of this process: "host:pid:start", where the start may be empty."""
+    """Return a name for this process: "host:pid:start", where the start may be empty."""
     pid = os.getpid()
     return f"{socket.gethostname()}:{pid}:{_status(pid).started}"
 

@@ -1,4 +1,4 @@
-"""Read the profile of an index: which options, and which version of this package, made it.
+"""Compare the profile of an index (the options and version that it was made with) with our own.
 
 Indexes of different profiles are never compared.
 """
@@ -14,7 +14,7 @@ _OTHER_VERSION: Final = "it was made by another version of crawldedup"
 
 @dataclass(frozen=True, slots=True)
 class ProfileParts:
-    """The parts of a profile.
+    """The parts of an index's profile, which names everything that affects fingerprints.
 
     `content` is a digest of the areas of pages that are compared, or "". `texts`, `bits` and
     `tables` belong to a version of this package.
@@ -30,7 +30,7 @@ class ProfileParts:
 
     @classmethod
     def of(cls, profile: str) -> Self | None:
-        """Return the parts of a profile, or None if this version can't read it."""
+        """Parse a profile, or return None if this version can't read it."""
         parts = profile.split("/")
         if len(parts) < _FEWEST_PARTS:
             return None
@@ -41,7 +41,7 @@ class ProfileParts:
 
 
 def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
-    """Return the differences between the profiles of an index and a program, in words.
+    """Say in words how the profile of an index differs from that of this program.
 
     They are listed by option, or as "version". Keys of indexes don't count.
     """
@@ -66,7 +66,7 @@ def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
 
 
 def is_readable(index_profile: str, own_profile: str) -> bool:
-    """Return whether this program can read the records of an index."""
+    """Return whether this program can read an index, although its options may be different."""
     index = ProfileParts.of(index_profile)
     own = ProfileParts.of(own_profile)
     if index is None or own is None:
@@ -75,7 +75,7 @@ def is_readable(index_profile: str, own_profile: str) -> bool:
 
 
 def mismatch(where: str, index_profile: str, own_profile: str) -> ProfileMismatchError:
-    """Return the error for an index that was made with other options; `where` names it."""
+    """Make the error for an index that was made with other options. `where` names the index."""
     changes = tuple(changes_between(index_profile, own_profile).values())
     return ProfileMismatchError(
         where, index_profile=index_profile, own_profile=own_profile, changes=changes

@@ -1,4 +1,4 @@
-"""Find the class of a store by its URL.
+"""Find the class for a store by the scheme of its URL.
 
 A store class lists its URL schemes in `Store.schemes`. The stores of this package are in the table
 `BUILT_IN`, so only the one that a URL needs is imported. Other packages can add a store with an
@@ -66,7 +66,7 @@ def make_store(url: str, layout: Layout, *, paragraphs: bool = False) -> Store:
 
 
 def check_store_url(name: str, value: object) -> str:
-    """Return a value that is the URL of a store, without connecting to it.
+    """Check that a value is the URL of a store, without connecting to it, and return it.
 
     Args:
         name: The option that has the value. Error messages begin with it.
@@ -86,7 +86,7 @@ def check_store_url(name: str, value: object) -> str:
 
 
 def is_persistent(url: str) -> bool:
-    """Return whether the indexes of a store outlive the program.
+    """Return whether indexes at this URL outlive the program.
 
     Raises:
         ConfigurationError: The URL has no scheme of a store.
@@ -95,7 +95,7 @@ def is_persistent(url: str) -> bool:
 
 
 def require_index(url: str, namespace: str) -> str:
-    """Return the profile of an index that must exist.
+    """Make sure that an index exists, and return its profile.
 
     Without this check, a misspelled namespace would look like an empty index.
 
@@ -123,7 +123,7 @@ def require_index(url: str, namespace: str) -> str:
 
 
 def store_class(name: str, url: object) -> type[Store]:
-    """Return the class that serves the scheme of a URL.
+    """Return the store class for the scheme of a URL.
 
     Args:
         name: The option that has the URL. Error messages begin with it.
@@ -145,7 +145,7 @@ def store_class(name: str, url: object) -> type[Store]:
 
 
 def _unknown_scheme(name: str, url: object, schemes: Sequence[str]) -> ConfigurationError:
-    """Return the error for a value that has none of these schemes."""
+    """Make the error for a URL whose scheme no store has, or for a value that isn't a URL."""
     shown = shown_url(url) if isinstance(url, str) else url
     scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
     if isinstance(url, str) and not separator and url.endswith((".sqlite", ".sqlite3", ".db")):
@@ -159,7 +159,7 @@ def _unknown_scheme(name: str, url: object, schemes: Sequence[str]) -> Configura
 
 
 def _added_stores() -> dict[str, list[EntryPoint]]:
-    """Return the entry points of other packages by the scheme that they add.
+    """Find the entry points by which other packages add stores, by URL scheme.
 
     Finding them takes a while, because every installed package has to be examined. It is only done
     for schemes that are not built in.
@@ -173,7 +173,7 @@ def _added_stores() -> dict[str, list[EntryPoint]]:
 
 
 def _load(name: str, scheme: str, added: Sequence[EntryPoint]) -> type[Store]:
-    """Return the store class that the entry points of a scheme name."""
+    """Import the store class that entry points name for a scheme."""
     if len({entry_point.value for entry_point in added}) > 1:
         claims = " and ".join(sorted(map(_origin, added)))
         raise ConfigurationError(
@@ -193,7 +193,7 @@ def _load(name: str, scheme: str, added: Sequence[EntryPoint]) -> type[Store]:
 
 
 def _check_class(name: str, scheme: str, kind: Any, origin: str) -> None:
-    """Check that an object which was loaded for a scheme is a store class that serves it."""
+    """Check that an imported object is a store class that serves the scheme."""
     if not isinstance(kind, type):
         raise ConfigurationError(
             f"{name}: the store for {scheme}:// is {kind!r} from {origin}; it must be a class "
@@ -214,6 +214,6 @@ def _check_class(name: str, scheme: str, kind: Any, origin: str) -> None:
 
 
 def _origin(entry_point: EntryPoint) -> str:
-    """Return where an entry point leads and which package has it, for messages."""
+    """Return the target of an entry point and the package that has it, for messages."""
     package = f" of {entry_point.dist.name}" if entry_point.dist else ""
     return f"{entry_point.value!r}{package}"

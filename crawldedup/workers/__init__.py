@@ -1,1 +1,1 @@
-"""Read pages in worker processes, with limits of time and memory."""
+"""Worker processes that read pages, with limits of time and memory."""

@@ -1,4 +1,4 @@
-"""A pool of worker processes, which are started when needed and replaced when they die.
+"""A pool of worker processes. They start when needed, and are replaced when they die.
 
 Their time and memory are limited.
 """
@@ -38,7 +38,7 @@ _answers: Final = msgspec.msgpack.Decoder(Answer)
 
 
 class Breaker:
-    """Decides when to try something again that has failed.
+    """Says how long to wait before trying something again that has failed.
 
     Each failure in a row doubles the pause, and a success ends it.
     """
@@ -48,13 +48,13 @@ class Breaker:
         self._closed_until = 0.0
 
     def seconds_left(self) -> float:
-        """Return the number of seconds to wait before the next try, 0 if it can be made now."""
+        """Return how many seconds to wait before the next try, 0 if it can be made now."""
         return max(0.0, self._closed_until - time.monotonic()) if self._pause else 0.0
 
     def failed(self) -> None:
-        """Note that a try failed, and begin the pause until the next one.
+        """Note a failure, and start the pause before the next try.
 
-        It begins now rather than with the try, which may itself have taken a long time.
+        It starts now rather than with the try, which may itself have taken a long time.
         """
         self._pause = min(self._pause * 2 or FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         self._closed_until = time.monotonic() + self._pause
@@ -64,7 +64,7 @@ class Breaker:
 
 
 def settle(future: asyncio.Future[Any], result: object) -> None:
-    """Pass on a result or an error, unless nobody is waiting for it anymore."""
+    """Set the result or error of a future, unless nobody is waiting for it anymore."""
     if future.done():
         return
     if isinstance(result, Exception):
@@ -75,7 +75,7 @@ def settle(future: asyncio.Future[Any], result: object) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """A request, and the future for its answer.
+    """A request to a worker, and the future for its answer.
 
     It fails after it has killed `tries` workers.
     """
@@ -90,7 +90,7 @@ class _Task:
 
 
 class WorkerPool:
-    """Up to `workers` processes that answer requests with the handler "package.module:function".
+    """Up to `workers` processes, each running a handler that answers requests.
 
     A process calls the function once with `setup`, and calls the result with each message. Messages
     and answers are plain data. Use a pool in one event loop only. A handler must be pure, because
@@ -121,7 +121,7 @@ class WorkerPool:
         seconds: float | None = None,
         tries: int = 2,
     ) -> Any:
-        """Return the answer of a worker, which `decode` makes from MessagePack.
+        """Send a request to a worker and return its answer, decoded with `decode` from MessagePack.
 
         `decode` raises ValueError for an invalid answer. `seconds` is the time limit if it isn't
         `page_seconds`. If a worker dies, another one tries.
@@ -150,7 +150,7 @@ class WorkerPool:
             settle(self._backlog.popleft().answer, WorkerError("The worker processes have ended."))
 
     def _fill(self) -> None:
-        """Send requests to the least busy worker, or to another one if all are busy."""
+        """Hand waiting requests to the least busy worker, or start one if all are busy."""
         while self._backlog:
             worker = min(self._workers, key=lambda each: len(each.tasks), default=None)
             if (worker is None or worker.tasks) and len(self._workers) < self._most:
@@ -183,7 +183,7 @@ class WorkerPool:
         return worker
 
     async def _serve(self, worker: "_Worker") -> None:
-        """Take a worker's answers until it ends. Then send its unanswered requests to others."""
+        """Receive a worker's answers until it ends, then send its unanswered requests to others."""
         error: CrawlDedupError | None = None
         try:
             async with asyncio.timeout(START_SECONDS) as worker.limit:
@@ -231,7 +231,7 @@ class WorkerPool:
 
 
 class _Worker:
-    """One process, and the requests that were sent to it and aren't answered yet."""
+    """A worker process, and the requests that it hasn't answered yet."""
 
     serving: asyncio.Task[None]
     limit: asyncio.Timeout
@@ -262,7 +262,7 @@ class _Worker:
             raise
 
     async def connect(self, setup: bytes) -> Answer:
-        """Send the setup and the waiting requests, and return the first answer."""
+        """Send the setup and the waiting requests to the process, and return its first answer."""
         self._source, self._sink = await asyncio.open_connection(sock=self._own_end, limit=1 << 20)
         self._sink.writelines([setup, *(task.frame for task in self.tasks)])
         return await self.take()
@@ -279,8 +279,9 @@ class _Worker:
         self.limit.reschedule(seconds and asyncio.get_running_loop().time() + seconds)
 
     async def take(self) -> Answer:
-        """Return the next answer. Raises EOFError at the end, and ValueError for an invalid
-        answer.
+        """Return the next answer of the process.
+
+        Raises EOFError at the end, and ValueError for an invalid answer.
         """
         (length,) = LENGTH.unpack(await self._source.readexactly(LENGTH.size))
         if length > _LARGEST_ANSWER:
@@ -305,7 +306,7 @@ class _Worker:
 
 
 def command_of(handler: str) -> list[str]:
-    """Return the command that serves a handler, with the paths of this process."""
+    """Return the command that starts a worker, with the import paths of this process."""
     # -P keeps the working directory out of sys.path until ours is set.
     call = f"from crawldedup.workers.program import main\nmain({handler!r})"
     return [sys.executable or "", "-P", "-c", f"import sys\nsys.path[:] = {sys.path!r}\n{call}"]

@@ -1,4 +1,4 @@
-"""The program of a worker process: it serves the socket on its standard input until that ends.
+"""The program that runs in a worker process: it answers requests until its standard input ends.
 
 The first frame sets up the process, and each further one is a request. A frame is a length followed
 by plain data as MessagePack, never a pickle. If a hostile page takes over a worker, the worker can
@@ -41,7 +41,7 @@ _AHEAD_BYTES: Final = 1 << 20
 
 
 class Answer(msgspec.Struct, array_like=True):
-    """A value, or an error as its counter, message and reason.
+    """The answer of a worker: a value, or an error as its counter, message and reason.
 
     After its last answer, a worker that has grown too large ends.
     """
@@ -52,7 +52,7 @@ class Answer(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        """Return the answer for an error.
+        """Describe an error in an answer.
 
         The class of a foreign error may only exist in the worker.
         """
@@ -67,7 +67,7 @@ class Answer(msgspec.Struct, array_like=True):
         )
 
     def error(self) -> CrawlDedupError | None:
-        """Return the error that was sent."""
+        """Turn the description of an error back into an error, or return None if there was none."""
         if self.failure is None:
             return None
         counter, message, reason = self.failure
@@ -77,20 +77,20 @@ class Answer(msgspec.Struct, array_like=True):
 
 
 def framed(value: object) -> bytes:
-    """Return the frame of a value of plain data."""
+    """Return a frame with this value, which must be plain data."""
     content = msgspec.msgpack.encode(value)
     return LENGTH.pack(len(content)) + content
 
 
 def valid(text: str) -> str:
-    """Return a text that can be encoded as UTF-8 for MessagePack, with "?" for lone surrogates."""
+    """Replace lone surrogates in a text with "?", so it can be encoded as UTF-8 for MessagePack."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def main(name: str) -> None:
-    """Serve standard input with the handler "package.module:function" until it ends.
+    """Run a worker: answer the requests on standard input with "package.module:function".
 
-    It also ends if the parent dies.
+    It ends with standard input, or when the parent dies.
     """
     connected = _inherited_socket()
     inbox = BufferedReader(socket.SocketIO(connected, "r"), _AHEAD_BYTES)
@@ -133,7 +133,7 @@ def _next_frame(inbox: "BufferedReader[Any]") -> Any:
 
 
 def _inherited_socket() -> socket.socket:
-    """Return the socket on standard input, which nothing else in the process can use after that."""
+    """Take over the socket on standard input, so nothing else in the process can use it."""
     connected = socket.socket(fileno=os.dup(0))
     # Programs that an extractor starts, and libraries that print, must not use it.
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
@@ -144,7 +144,7 @@ def _inherited_socket() -> socket.socket:
 
 
 def bound_memory() -> Callable[[], bool]:
-    """Let allocations of more than `_PAGE_BYTES` above the current level fail.
+    """Limit the memory of the process: allocations of `_PAGE_BYTES` above the current level fail.
 
     Return a function that says whether much more memory is in use than now. Without /proc, there
     are no limits.
@@ -162,7 +162,7 @@ def bound_memory() -> Callable[[], bool]:
 
 
 def _held() -> tuple[int, int]:
-    """Return how many bytes of private memory are in use, and how many were allocated.
+    """Return how much private memory the process uses, and how much it has allocated, in bytes.
 
     Raises OSError.
     """

@@ -1,6 +1,6 @@
-"""Read, show and compare pages in worker processes.
+"""What workers do: read, show and compare pages.
 
-Workers know the key of the index, but not the password of its store.
+They know the key of the index, but not the password of its store.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ _LONG_TEXT_BEYOND_ASCII: Final = 12_500
 
 
 class TimedRead(NamedTuple):
-    """The content of a page, and the seconds that reading it took."""
+    """The content of a page, and how many seconds it took to read."""
 
     read: ReadPage
     seconds: float
@@ -58,7 +58,7 @@ _answers: Final = msgspec.msgpack.Decoder(TimedRead, dec_hook=to_weights)
 
 
 def needs_worker(page: Page) -> bool:
-    """Return whether reading a page may take long, as HTML and long texts do.
+    """Return whether a worker should read a page, because HTML and long texts may take long.
 
     Values that aren't pages don't need a worker, because reading rejects them.
     """
@@ -70,7 +70,7 @@ def needs_worker(page: Page) -> bool:
 
 
 def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING) -> dict[str, Any]:
-    """Return the message that gives a worker a task.
+    """Make the message that asks a worker to do a task.
 
     Args:
         task: "read" one page, read it with its main "text" for users, "show" it (with its text and
@@ -96,10 +96,10 @@ def timed_read_of(answer: bytes) -> TimedRead:
 
 
 def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
-    """Return the handler of a worker that reads pages with these options.
+    """Make the function with which a worker answers requests, given the options for reading.
 
-    The handler takes the messages that `request` makes. It remembers the results for the last
-    pages, by their bytes.
+    It takes the messages that `request` makes. It remembers the results for the last pages, by
+    their bytes.
     """
     options = Options.from_values(setup)
     page_reader = PageReader(options)
@@ -135,7 +135,7 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
 
 
 class _LastPages:
-    """Reads pages, and remembers the results for the last ones, by their bytes."""
+    """Reads pages, but reuses the result if one of the last pages had the same bytes."""
 
     def __init__(self, options: Options, reader: PageReader) -> None:
         self._options = options
@@ -146,7 +146,7 @@ class _LastPages:
     def read(
         self, page: Page, key: Key, known: Known, *, with_text: bool
     ) -> tuple[msgspec.Raw, float]:
-        """Return the packed content of a page, and the seconds that reading it took."""
+        """Return the packed content of a page, and how many seconds it took to read."""
         begun = perf_counter()
         area = area_of(self._options.content, page.url)
         ignored = ignored_at(self._options.ignore_marks, page.url)
@@ -167,7 +167,7 @@ class _LastPages:
 
 
 def _brief_of(read: ReadPage) -> ReadPage:
-    """Return a page that was read, in the form in which it's sent to the other process."""
+    """Shorten the content of a page to what the parent process needs."""
     marks = None if read.marks is None else brief(read.marks)
     main = read.main
     if main is not None:
@@ -183,7 +183,7 @@ def comparison_of(answer: bytes) -> "Comparison":
 
 
 def content_digest(*values: object) -> bytes:
-    """Return a digest of the values that decide what is read from a page.
+    """Return a digest of everything that determines what is read from a page.
 
     It depends on a secret of this process, so nobody can make two pages with the same digest.
     """
@@ -191,7 +191,7 @@ def content_digest(*values: object) -> bytes:
 
 
 def plain_page(page: Page) -> dict[str, Any]:
-    """Return the fields of a page that name it or are read from it: arguments of `Page`."""
+    """Return the fields of a page that a worker needs to read it, as arguments of `Page`."""
     names = ("url", "html", "text", "title", "encoding", "identity", "scope_key", "similarity")
     values = {name: getattr(page, name) for name in names}
     return {

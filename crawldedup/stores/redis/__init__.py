@@ -1,1 +1,1 @@
-"""The shared store: one Redis server."""
+"""The store on a Redis server, which many crawlers on many machines can share."""

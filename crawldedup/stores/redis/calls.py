@@ -1,7 +1,7 @@
-"""Send calls of scripts and commands to a server.
+"""Send script calls and commands to Redis servers, several in one round trip.
 
 Scripts are called with a `ScriptRequest`, and commands with a `CommandRequest`. Together with the
-prefix that it is for, a request becomes a `Call`.
+key prefix that it is for, a request becomes a `Call`.
 """
 
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ Command = tuple[Argument, ...]
 
 
 class Request(Protocol):
-    """A script or a command that can be called for any prefix."""
+    """A script or a command that can be sent for any prefix, and so to any part of an index."""
 
     def command(self, prefix: str) -> Command:
-        """Return the words to send for a prefix."""
+        """Return the words of the command to send for a prefix."""
         ...
 
     def retried(self) -> Self:
@@ -32,7 +32,7 @@ class Request(Protocol):
 
 
 class CommandRequest:
-    """A command of the server for one key, which is named without its prefix."""
+    """A Redis command for a single key, which is named without its prefix."""
 
     def __init__(self, name: str, key: str, *arguments: Argument) -> None:
         self._name = name
@@ -47,7 +47,7 @@ class CommandRequest:
 
 
 class ScriptRequest:
-    """A script, and its arguments in ARGV."""
+    """A call of a Lua script with its arguments (ARGV)."""
 
     def __init__(self, name: ScriptName, *arguments: Argument) -> None:
         self._name: ScriptName = name
@@ -61,7 +61,7 @@ class ScriptRequest:
 
 
 class CheckRequest(NamedTuple):
-    """The script `check` with its arguments, one of which says whether this is a retry.
+    """A call of the script `check`, which decides about a page. If repeated, it says so.
 
     If a page occurs twice in a batch, the second one is a revisit whether or not an answer was
     lost. So `is_first` is False for the second one, and it is not marked as a retry.
@@ -80,13 +80,13 @@ class CheckRequest(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A request to the server that holds the keys of a prefix."""
+    """A request, and the prefix of the keys that it is for. The prefix determines the server."""
 
     prefix: str
     request: Request
 
     def command(self) -> Command:
-        """Return the words to send."""
+        """Return the words of the command to send."""
         return self.request.command(self.prefix)
 
     def retried(self) -> "Call":
@@ -95,16 +95,16 @@ class Call(NamedTuple):
 
 
 class ForeignIndexError(Exception):
-    """Raised when the index behind a prefix turns out to have another profile."""
+    """Raised when the index on the server has another profile than this program expects."""
 
 
 def is_lost(reply: Any) -> bool:
-    """Return whether a script replied that the index which we had joined is missing."""
+    """Return whether a script replied that the index is missing, although we had joined it."""
     return bool(reply == [b"lost"])
 
 
 def value_of(reply: Any) -> Any:
-    """Return a reply that is a value.
+    """Return a reply if it is a value, or else raise the error that it stands for.
 
     Raises:
         ForeignIndexError: If the index has another profile.
@@ -129,7 +129,9 @@ class Commands(NamedTuple):
 
 
 def exchange(batches: Sequence[Commands]) -> list[list[Any]]:
-    """Return the replies of each server to its commands, with errors instead of missing replies.
+    """Send each server its commands, and return its replies.
+
+    A command that fails has its error instead.
 
     The servers work at the same time.
     """
@@ -140,7 +142,7 @@ def exchange(batches: Sequence[Commands]) -> list[list[Any]]:
 
 
 def _replies(batch: Commands) -> list[Any]:
-    """Return the replies of a server. If it lacks a script, all scripts are sent to it first."""
+    """Collect the replies of a server. If it lacks a script, all scripts are sent to it first."""
     server, commands = batch
     replies = _pipelined(server, commands)
     unknown = [
@@ -157,7 +159,10 @@ def _replies(batch: Commands) -> list[Any]:
 
 
 def _pipelined(server: redis.Redis, commands: Sequence[Command]) -> list[Any]:
-    """Send commands in one round trip; return the replies, with errors instead of missing ones."""
+    """Send commands in one round trip, and return the replies.
+
+    A failed command has its error instead.
+    """
     pipeline = server.pipeline(transaction=False)
     for command in commands:
         pipeline.execute_command(*command)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Read the URLs of Redis stores, and make clients for the servers that they name."""
+"""Read the URLs of Redis stores, and make clients that connect to the servers they name."""
 
 import re
 from typing import Any, Final, NamedTuple
@@ -15,7 +15,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.passwords import shown_url
 
 TIMEOUT_SECONDS: Final = 2.0
-"""The time limit in seconds for connecting, and for a reply. Later pages pass unchecked."""
+"""The time limit for connecting and for each reply. If it passes, pages go through unchecked."""
 _LONGEST_TIMEOUT_SECONDS: Final = 1_000_000
 _SENTINEL_PORT: Final = 26379
 _REDIS_PORT: Final = 6379
@@ -27,7 +27,7 @@ _NO_OPTION: Final = re.compile(
 
 
 class _UrlForm(NamedTuple):
-    """The form of a URL between the login and the options."""
+    """What the URLs of a scheme may have between the login and the options."""
 
     example: str
     pattern: str
@@ -35,7 +35,7 @@ class _UrlForm(NamedTuple):
 
 _HOST: Final = r"[^,/?#@\s]+"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
-# The client would use the database 0 if it can't read a number.
+# redis-py falls back to database 0 if it can't read the number.
 _DATABASE: Final = r"(?:/(?P<database>[0-9]{0,9}))?"
 _ONE_SERVER: Final = _UrlForm("host:port/db", rf"(?:{_HOST})?{_DATABASE}")
 _FORMS: Final = {
@@ -51,11 +51,11 @@ _FORMS: Final = {
 
 
 class Target(NamedTuple):
-    """The servers that a URL names, and how to connect to them."""
+    """The servers that a store URL names, and how to connect to them."""
 
-    options: dict[str, Any]  # of a connection, as redis-py names them
+    options: dict[str, Any]  # the options of a connection, as redis-py names them
     hosts: list[tuple[str, int]]  # empty for a single server, which `options` names
-    service: str  # that the sentinels know
+    service: str  # the name by which the sentinels know the servers
     sentinel_options: dict[str, str]
 
     @property
@@ -68,7 +68,7 @@ class Target(NamedTuple):
 
 
 class _UrlParts(NamedTuple):
-    """The parts of a URL; those that it lacks are empty."""
+    """The parts of a store URL. Parts that it lacks are empty."""
 
     scheme: str
     login: str = ""
@@ -80,7 +80,7 @@ class _UrlParts(NamedTuple):
 
 
 def read_url(url: str) -> Target:
-    """Return the servers that the URL of a Redis store names.
+    """Parse the URL of a Redis store into the servers that it names.
 
     Raises ConfigurationError, which doesn't show the password, if the URL is not valid.
     """
@@ -104,13 +104,13 @@ def read_url(url: str) -> Target:
 
 
 def _unknown_option(error: Exception) -> str:
-    """Return the name of an option that the client doesn't have, by its error, or ""."""
+    """Return the name of an option that redis-py doesn't know, given its error, or ""."""
     found = _NO_OPTION.search(str(error))
     return found[1] if found else ""
 
 
 def _in_words(error: Exception) -> str:
-    """Return what is wrong with an option, without the internal terms of the client."""
+    """Say what is wrong with an option, without the internal terms of redis-py."""
     if name := _unknown_option(error):
         return f"there is no option {name!r}"
     if isinstance(error, TypeError):
@@ -121,9 +121,9 @@ def _in_words(error: Exception) -> str:
 
 
 def _target(parts: _UrlParts) -> Target:
-    """Return the target of a URL.
+    """Work out the servers and connection options that a store URL names.
 
-    Raises ValueError, TypeError or an error of the client if a host or an option is not valid.
+    Raises ValueError, TypeError or an error of redis-py if a host or an option is not valid.
     """
     options = _options(parts)
     sentinel_options = _take_sentinel_options(options) if parts.service else {}
@@ -141,7 +141,7 @@ def _target(parts: _UrlParts) -> Target:
 
 
 def _options(parts: _UrlParts) -> dict[str, Any]:
-    """Return the options in the URL as redis-py reads them, including the login."""
+    """Return the connection options in a URL as redis-py reads them, including the login."""
     if parts.hosts:
         url = f"redis:///{parts.database}?{parts.query}"
     else:
@@ -157,13 +157,13 @@ def _options(parts: _UrlParts) -> dict[str, Any]:
 
 
 def _take_sentinel_options(options: dict[str, Any]) -> dict[str, str]:
-    """Remove the options for the sentinels, and return them without their prefix."""
+    """Remove the options that are meant for the sentinels, and return them without their prefix."""
     names = [name for name in options if name.startswith(_SENTINEL_PREFIX)]
     return {name.removeprefix(_SENTINEL_PREFIX): options.pop(name) for name in names}
 
 
 def _check_sentinel_options(sentinel_options: dict[str, str], *, ssl: bool) -> None:
-    """Raise ValueError for an option that sentinels don't have."""
+    """Raise ValueError if an option isn't one that sentinels have."""
     try:
         _pool({**sentinel_options, "ssl": ssl}).make_connection()
     except TypeError as error:
@@ -173,7 +173,7 @@ def _check_sentinel_options(sentinel_options: dict[str, str], *, ssl: bool) -> N
 
 
 def _with_tls(options: dict[str, Any], scheme: str) -> dict[str, Any]:
-    """Return the options with `ssl` set to True or False, and our defaults for TLS."""
+    """Add `ssl` (True or False) to the options of a connection, and our defaults for TLS."""
     is_wanted = options.get("ssl", "no").lower() in ("true", "yes", "1")
     options["ssl"] = scheme == "rediss" or is_wanted
     if not options["ssl"]:
@@ -198,7 +198,7 @@ def _addresses(parts: _UrlParts, default_port: int) -> list[tuple[str, int]]:
 
 
 def _pool(options: dict[str, Any]) -> redis.ConnectionPool:
-    """Return a pool of connections.
+    """Make a pool of connections with these options.
 
     Raises TypeError for an option that such connections don't have.
     """
@@ -213,7 +213,7 @@ def _pool(options: dict[str, Any]) -> redis.ConnectionPool:
 
 
 def connect(target: Target) -> redis.Redis:
-    """Return a client of one server, which connects when it is used.
+    """Return a client of one server. It connects when it is first used.
 
     If the target has sentinels, each new connection asks them for the master.
     """
@@ -228,14 +228,14 @@ def connect(target: Target) -> redis.Redis:
 
 
 def connect_cluster(target: Target) -> RedisCluster:
-    """Return a connected client of a cluster. Raises the client's own errors."""
+    """Connect to a cluster, and return the client. Raises redis-py's own errors."""
     nodes = [ClusterNode(host, port) for host, port in target.hosts]  # type: ignore[no-untyped-call]
     # While one master is down, the others work.
     return _Cluster(startup_nodes=nodes, require_full_coverage=False, **_limited(target.options))
 
 
 def _limited(options: dict[str, Any], servers: int = 1) -> dict[str, Any]:
-    """Return the options of a connection with our time limits and the settings that we rely on.
+    """Add our time limits to the options of a connection, and the settings that we rely on.
 
     `servers` is the number of servers that share the time. Time limits in the URL take precedence.
     """
@@ -258,7 +258,7 @@ def _limited(options: dict[str, Any], servers: int = 1) -> dict[str, Any]:
 
 
 class _Sentinels(Sentinel):
-    """Sentinels whose errors show no password, unlike those of some versions of the client."""
+    """A client of sentinels that keeps passwords out of errors, unlike some redis-py versions."""
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
         try:

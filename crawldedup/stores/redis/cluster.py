@@ -1,4 +1,4 @@
-"""The shared store on a Redis Cluster.
+"""The store on a Redis Cluster, which spreads an index over several masters.
 
 An index has several prefixes, each in one hash slot, so its sites or spiders are spread over the
 masters. All pages of a site or a spider have the same prefix, and so do all pages of an index with
@@ -26,7 +26,7 @@ from crawldedup.stores.redis.errors import ANY_ERROR, translation_of
 from crawldedup.stores.redis.store import RedisStore
 
 PREFIXES: Final = 16
-"""The number of prefixes of an index."""
+"""The number of key prefixes over which the pages of an index are spread."""
 FAILOVER_SECONDS: Final = 5.0
 """How long to wait for a replica to replace a dead master."""
 _PAUSE_SECONDS: Final = 0.1
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class ClusterConnection(Connection):
-    """A connection to the masters of a cluster.
+    """A connection to all masters of a Redis Cluster.
 
     While a replica replaces a dead master, or a slot moves, calls are repeated for a few seconds.
     """
@@ -50,9 +50,9 @@ class ClusterConnection(Connection):
         return cast(redis.Redis, self._client.get_redis_connection(node))
 
     def _attempts(self) -> Iterator[None]:
-        """Yield before each attempt to get replies.
+        """Yield before each attempt to get replies, so the caller can loop until it has them.
 
-        The last one starts early enough to end within FAILOVER_SECONDS.
+        The last attempt starts early enough to end within FAILOVER_SECONDS.
         """
         last_start = time.monotonic() + FAILOVER_SECONDS - TIMEOUT_SECONDS
         yield
@@ -74,7 +74,7 @@ class ClusterConnection(Connection):
 
 
 class RedisClusterStore(RedisStore):
-    """One namespace of a Redis Cluster. See `RedisStore`."""
+    """An index on a Redis Cluster. See `RedisStore`."""
 
     schemes: ClassVar[tuple[str, ...]] = ("redis+cluster",)
 
@@ -101,7 +101,7 @@ class RedisClusterStore(RedisStore):
 
 @cache
 def prefixes(namespace: str) -> tuple[str, ...]:
-    """Return a prefix in each sixteenth of the hash slots.
+    """Return the key prefixes of an index, one in each sixteenth of the cluster's hash slots.
 
     Redis derives the slot of a key from the text in the braces.
     """

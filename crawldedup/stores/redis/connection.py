@@ -1,4 +1,4 @@
-"""Connect a store to its server: send calls, repeat those that failed, and collect the replies."""
+"""Connect a store to its Redis server: send calls, repeat failed ones, and collect replies."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,13 +14,13 @@ from crawldedup.stores.redis.errors import ANY_ERROR
 
 
 class Connection:
-    """A connection to one Redis server, which is opened when it is used.
+    """A connection to one Redis server that is opened when it is first used.
 
     Safe to use from several threads.
     """
 
     def __init__(self, target: Target, store: str, prefixes: tuple[str, ...]) -> None:
-        """Keep what is needed to connect.
+        """Store what is needed to connect, without connecting yet.
 
         Args:
             target: The server.
@@ -33,7 +33,7 @@ class Connection:
         self.passwords = target.passwords
         """The passwords, which no message may show."""
         self.reachable = prefixes
-        """The prefixes whose server replied to the last call for all of them."""
+        """The prefixes whose server replied the last time that all of them were called."""
 
     @cached_property
     def _client(self) -> Any:
@@ -43,15 +43,15 @@ class Connection:
         return cast(redis.Redis, self._client)
 
     def _attempts(self) -> Iterator[None]:
-        """Yield before each attempt to get replies.
+        """Yield before each attempt to get replies, so the caller can loop until it has them.
 
-        The first one may find that an idle connection was closed, but the second one will not.
+        The first attempt may find that an idle connection was closed, but the second one will not.
         """
         yield
         yield
 
     def _is_worth_repeating(self, reply: object) -> bool:
-        """Return whether another attempt may get a better reply."""
+        """Return whether a reply is a failure that another attempt may fix."""
         # Sentinels that name no master have used up the time.
         return isinstance(reply, redis.ConnectionError) and not isinstance(
             reply, MasterNotFoundError
@@ -65,7 +65,9 @@ class Connection:
         return {self._server(prefix) for prefix in self.prefixes}
 
     def send(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the replies to calls in their order, with errors instead of missing replies.
+        """Send calls, and return the replies in the same order.
+
+        A call that fails has its error instead.
 
         Calls to one server run in their order. Each attempt takes one round trip.
         """
@@ -83,7 +85,7 @@ class Connection:
         return [replies[place] for place in range(len(calls))]
 
     def _send_once(self, numbered: Mapping[int, Call]) -> dict[int, Any]:
-        """Return the replies to numbered calls by their numbers."""
+        """Send numbered calls once, and return the replies by number."""
         replies: dict[int, Any] = {}
         numbers: defaultdict[redis.Redis, list[int]] = defaultdict(list)
         for number, call in numbered.items():
@@ -103,10 +105,10 @@ class Connection:
         return replies
 
     def send_everywhere(self, request: Request, *, anew: bool = False) -> dict[str, Any]:
-        """Return the replies to a request for every prefix, by the prefix.
+        """Send a request to every part of the index, and return the replies by prefix.
 
-        Prefixes whose server can't be reached are left out. If no server can be reached, all
-        replies are errors. Servers that were left out aren't called again until a call with `anew`.
+        Parts whose server can't be reached are left out. If no server can be reached, all replies
+        are errors. Servers that were left out aren't called again until a call with `anew`.
         """
         prefixes = self.prefixes if anew else self.reachable
         replies = self.send([Call(prefix, request) for prefix in prefixes])

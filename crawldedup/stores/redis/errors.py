@@ -27,8 +27,9 @@ BAD_REPLIES: Final = (
     RecursionError,  # replies that are nested a thousand levels deep
     struct.error,
 )
-"""Errors from reading a malformed reply, such as one from a broken proxy or from a server that
-isn't Redis.
+"""Errors from reading a malformed reply.
+
+Such replies come from a broken proxy, for example, or from a server that isn't Redis.
 """
 ANY_ERROR: Final = (redis.RedisError, exceptions.RedisClusterException, OSError)
 """Errors from connecting to a server or from running a command."""
@@ -55,7 +56,7 @@ _NOT_OURS: Final = (
 
 
 class Translation(NamedTuple):
-    """Which errors of the client become which of our errors."""
+    """A kind of error of redis-py, and the error of crawldedup that it becomes."""
 
     kinds: type[Exception] | tuple[type[Exception], ...]
     pattern: str  # found in the client's message
@@ -63,7 +64,7 @@ class Translation(NamedTuple):
     words: str  # what our message says about the store; {!r} is the namespace
 
     def covers(self, error: BaseException) -> bool:
-        """Return whether this translation is for an error of the client."""
+        """Return whether this translation applies to an error of redis-py."""
         return isinstance(error, self.kinds) and re.search(self.pattern, str(error)) is not None
 
 
@@ -129,11 +130,11 @@ _TRANSLATIONS: Final = (
 
 
 def translation_of(error: Exception, store: str) -> Translation:
-    """Return the translation of an error of the client.
+    """Return the translation that applies to an error of redis-py.
 
-    `store` is the URL of the store. Raises the error itself if it isn't one of the client's.
+    `store` is the URL of the store. If the error isn't one of redis-py's, it is raised again.
     """
-    # A cluster's client wraps errors that only different settings can fix in errors of its own.
+    # redis-py's cluster client hides errors that only different settings can fix in its own errors.
     causes: list[BaseException] = [error]
     while isinstance(causes[-1], exceptions.RedisClusterException):
         cause = causes[-1].__cause__ or causes[-1].__context__
@@ -154,7 +155,7 @@ def translation_of(error: Exception, store: str) -> Translation:
 def store_errors(
     store: str, was_in: Callable[[], bool], namespace: str, passwords: Sequence[str] = ()
 ) -> Iterator[None]:
-    """Turn the client's errors into ours.
+    """Turn errors of redis-py inside a `with` block into errors of crawldedup.
 
     An error that only different settings can fix becomes a ConfigurationError, unless the server
     has let us in before: then somebody is reconfiguring it, and that must not end a crawl.

@@ -1,4 +1,4 @@
-"""Pack what is sent to the scripts under `lua/`, and unpack their replies.
+"""Pack queries into bytes for the scripts under `lua/`, and unpack their replies.
 
 Numbers are big-endian. `lua/lib/records.lua` describes records, `lua/lib/search.lua` describes
 questions, and the head of each script describes its arguments and its reply.
@@ -21,7 +21,7 @@ from crawldedup.stores.contract import Answer, Layout, PageName, Query, Record
 from crawldedup.verdict import Kind
 
 Argument = str | bytes | int
-"""What can be sent to the server."""
+"""The types of arguments that can be sent to the server."""
 
 KEY_BYTES: Final = 5
 _PROBE_BYTES: Final = 8
@@ -30,23 +30,24 @@ _PAGE_BYTES: Final = contract.PAGE_BITS // 8
 
 
 class Question(NamedTuple):
-    """A query, packed as `find.lua` and `check.lua` read it: their ARGV[2] to ARGV[8].
+    """A query in packed form, as the scripts read it in ARGV[2] to ARGV[8].
 
-    `read_question` in `lua/lib/search.lua` unpacks it.
+    The scripts are `find.lua` and `check.lua`. `read_question` in `lua/lib/search.lua` unpacks it.
     """
 
-    limits: bytes  # what `_pack_limits` packs, and the hashes of proved views, 3 bytes each
-    keys: bytes  # of the page, one for each table, in 8 bytes each
+    # Limits for searching (see `_pack_limits`), then hashes of proved views, 3 bytes each.
+    limits: bytes
+    keys: bytes  # the page's key in each table, 8 bytes each
     body: bytes  # the record of the page without the head that the server writes
     probes: bytes  # 8 bytes each: table, lowest key, number of leading bits that its keys share, 0
-    costs: bytes  # of the rule, one byte for each bit of the signature
+    costs: bytes  # the rule's cost of each bit of the signature, one byte each
     # The prefilter's cost of each value of each four bits of a key. Empty without a prefilter.
     key_costs: bytes
     bounds: bytes  # the limits of the rule's costs, as numbers of 4 bytes
 
 
 class CheckArguments(NamedTuple):
-    """The arguments of `check.lua`, in the order of its ARGV.
+    """The arguments of the script `check.lua`, in the order of its ARGV.
 
     A new argument becomes a field at the end, and the next element of ARGV.
     """
@@ -54,33 +55,33 @@ class CheckArguments(NamedTuple):
     profile: str
     question: Question
     packed_text: bytes  # text of the page to store; may be empty
-    max_pages: int  # that the index may have; 0 for no limit
+    max_pages: int  # the most pages that the index may have; 0 for no limit
     crawler: int  # the number of the crawler that asks
     is_pending: int  # 1 or 0, like all flags that are sent
     revisit_rule: bytes
     batch: bytes  # the name of the batch; empty for a single page
-    place: int  # of the page in its batch
+    place: int  # the place of the page in its batch
     is_retry: int  # 1 if an answer to the same question may have been lost
 
     def as_arguments(self) -> list[Any]:
-        """Return the arguments as the script takes them: a question is several of them."""
+        """Return the arguments as the script takes them. The question becomes several."""
         profile, question, *others = self
         return [profile, *question, *others]
 
 
 class JoinArguments(NamedTuple):
-    """The arguments of `join.lua`."""
+    """The arguments of the script `join.lua`, which lets a crawler join the crawl of an index."""
 
     profile: str
     order: bytes
     secret: bytes  # the key of an index that begins
     now: int | str
     process: str
-    number: int  # of the crawler; 0 or a negative one asks for a new number
+    number: int  # the number of the crawler; with 0 or less, it gets a new one
 
 
 class AnchorsArguments(NamedTuple):
-    """The arguments of `anchors.lua`."""
+    """The arguments of the script `anchors.lua`, which remembers the anchors of a page."""
 
     profile: str
     adds_page: int  # 1 or 0
@@ -93,7 +94,10 @@ class AnchorsArguments(NamedTuple):
 
 
 class _RecordHead(NamedTuple):
-    """The first fields of a record. The signature, the marks, the rank and the URL follow."""
+    """The fields of fixed size at the start of a record.
+
+    The signature, the marks, the rank and the URL follow.
+    """
 
     added_at: int
     seen_at: int
@@ -117,7 +121,7 @@ _RANK_MARK: Final = b"\xfe"
 
 
 def pack_body(record: Record) -> bytes:
-    """Return a record without the fields that the server writes. See `unpack_record`."""
+    """Pack a record without the fields that the server itself writes. See `unpack_record`."""
     head = _BODY_HEAD.pack(record.search, record.digest, record.url_key)
     marks = _MARKS_MARK + bytes((len(record.marks),)) + record.marks if record.marks else b""
     rank = _RANK_MARK + bytes((record.rank,)) if record.rank else b""
@@ -125,7 +129,7 @@ def pack_body(record: Record) -> bytes:
 
 
 def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
-    """Return a record of the index.
+    """Unpack a record that the server has sent.
 
     Args:
         packed: The fields that the server wrote, and a body as `pack_body` returns it.
@@ -169,7 +173,10 @@ def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
 
 
 def pack_order(tables: Sequence[Table]) -> bytes:
-    """Return where a record has the bits of the tables' keys, as two bytes for each bit."""
+    """Pack the order of the bits in each table's keys.
+
+    For each bit of a key, two bytes say where a record has it.
+    """
     first_bit = 8 * _BODY_AT
     return b"".join((table.order + first_bit).astype(">u2").tobytes() for table in tables)
 
@@ -177,7 +184,7 @@ def pack_order(tables: Sequence[Table]) -> bytes:
 # Clock, time to live, whether visits refresh it, whether only equal digests count, most candidates,
 # most keys, limit of the prefilter's costs, length of the signature: see `_pack_limits`.
 _LIMITS: Final = struct.Struct(">IIBBIIIH")
-_NIBBLES: Final = 9  # that hold the STORED_BITS of a key
+_NIBBLES: Final = 9  # groups of four bits that hold the STORED_BITS of a key
 _BITS_OF_NIBBLES: Final = np.unpackbits(np.arange(16, dtype=np.uint8)[None], axis=0)[4:].astype(
     np.float32
 )
@@ -185,7 +192,7 @@ _NO_COSTS: Final = bytes(KEY_BITS)
 
 
 def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[Question]:
-    """Return the question for each query.
+    """Pack the question to the server for each query.
 
     The arrays of all queries are computed at once, which is faster than one query after another.
 
@@ -244,9 +251,10 @@ def _pack_bounds(bounds: Crowd, limit: int) -> bytes:
 
 
 def _nibble_costs(queries: Sequence[Query], layout: Layout) -> NDArray[np.uint8]:
-    """Return the prefilter's cost of each value of each four bits of a key, a row for each query.
+    """Return a table that lets the server apply the prefilter to four bits of a key at a time.
 
-    The costs of a query without a prefilter are 0.
+    For each query (a row), it has the cost of each value of each group of four bits. The costs of a
+    query without a prefilter are 0.
     """
     order = np.stack([table.order[:STORED_BITS] for table in layout.tables])
     packed = b"".join(query.prefilter.costs if query.prefilter else _NO_COSTS for query in queries)
@@ -258,7 +266,7 @@ def _nibble_costs(queries: Sequence[Query], layout: Layout) -> NDArray[np.uint8]
 
 
 def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:
-    """Return the probes of all plans, one after the other."""
+    """Pack the probes (ranges of keys to read) of all plans, one after the other."""
     tables = np.concatenate([plan.tables for plan in plans]).astype(np.uint64)
     lows = np.concatenate([plan.lows for plan in plans])
     highs = np.concatenate([plan.highs for plan in plans])
@@ -276,30 +284,30 @@ def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:
 
 
 def pack_rule(rule: WeightedThreshold | None) -> bytes:
-    """Return the limit and the costs of a rule for revisits, or b"" if there is no rule."""
+    """Pack the rule by which a revisited page counts as unchanged, or return b"" for none."""
     return rule.limit.to_bytes(4, "big") + rule.costs if rule else b""
 
 
 def pack_names(names: Sequence[PageName]) -> bytes:
-    """Return the URL keys of pages, eight bytes each."""
+    """Pack the URL keys of pages, eight bytes each."""
     return struct.pack(f">{len(names)}Q", *(name.url_key for name in names))
 
 
 def pack_page(name: PageName) -> bytes:
-    """Return the bytes by which anchors name a page."""
+    """Return the bytes under which the index files the anchors of a page."""
     return name.page.to_bytes(_PAGE_BYTES, "big")
 
 
 def pack_anchors(anchors: Sequence[int]) -> bytes:
-    """Return anchors, eight bytes each."""
+    """Pack anchors, eight bytes each."""
     return struct.pack(f">{len(anchors)}Q", *anchors)
 
 
 class _AnswerHead(NamedTuple):
-    """The first fields of a reply of `check.lua`. A record and some more bytes follow.
+    """The fields of fixed size at the start of a reply of `check.lua`.
 
-    If there is a record, the rest is its earlier text. If there is none, the rest is the nearest
-    record that was rejected.
+    A record and some more bytes follow. If there is a record, the rest is its earlier text. If
+    there is none, the rest is the nearest record that was rejected.
     """
 
     kind: int
@@ -318,7 +326,7 @@ _REPLACES: Final = 4
 
 
 def unpack_answer(reply: bytes, layout: Layout) -> Answer:
-    """Return the answer in a reply of `check.lua`.
+    """Unpack the answer in a reply of `check.lua`.
 
     Raises LookupError, ValueError or struct.error if it is malformed.
     """
@@ -345,15 +353,15 @@ def unpack_answer(reply: bytes, layout: Layout) -> Answer:
 
 
 def crawler_of(reply: bytes) -> int:
-    """Return the number of the crawler that the record in a reply of `check.lua` belongs to.
+    """Return the number of the crawler that has the page in a reply of `check.lua`.
 
-    It has delivered the page, or still has it pending.
+    That crawler has delivered the page, or has yet to deliver it.
     """
     return _RecordHead(*_RECORD_HEAD.unpack_from(reply, _ANSWER.size)).crawler
 
 
 def unpack_holders(reply: Sequence[Any]) -> anchors.Holders:
-    """Return the holders of anchors in a reply of `anchors.lua`.
+    """Unpack a reply of `anchors.lua`: the pages that have each anchor.
 
     Raises ValueError or TypeError if it is malformed.
     """

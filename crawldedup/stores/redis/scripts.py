@@ -1,4 +1,4 @@
-"""Build the Lua scripts that run on the server from the files under `lua/`."""
+"""Put together the Lua scripts that run on the Redis server from the files under `lua/`."""
 
 import hashlib
 from functools import cache
@@ -21,18 +21,17 @@ Deliveries are sent before checks. So `check` comes last here: a server that kno
 
 @cache
 def script_sha(name: ScriptName) -> str:
-    """Return the digest by which the server knows an entry script."""
+    """Return the SHA-1 digest by which the server knows a script."""
     return hashlib.sha1(script_text(name).encode(), usedforsecurity=False).hexdigest()
 
 
 @cache
 def script_text(name: ScriptName) -> str:
-    """Return an entry script, preceded by the parts that it names in its first line.
+    """Return the full text of a script, including the parts that its first line names.
 
     The first line lists the parts in the order in which they build on each other. Each part except
-    the first becomes a separate function. The reason is that Lua searches a list of all outer names
-    of one level for the names that a function uses from outside, and a script creates about fifty
-    functions each time it runs.
+    the first becomes a separate function, because Lua looks names up in a list of all outer names
+    of one level, and a script creates about fifty functions each time it runs.
     """
     folder = resources.files("crawldedup.stores.redis").joinpath("lua")
     entry = folder.joinpath(f"{name}.lua").read_text("utf-8")

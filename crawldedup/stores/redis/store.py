@@ -50,7 +50,7 @@ _KEY_OF_AN_EPOCH: Final = re.compile(r"(?P<prefix>crawldedup:\{[^}]*\}:)(?P<epoc
 
 
 class RedisStore:
-    """One namespace of a Redis server. Safe to use from several threads, processes and machines.
+    """An index on a Redis server. Safe to use from several threads, processes and machines.
 
     `contract.Store` describes the methods. Without a `clock`, the time is that of the server, which
     all machines of a fleet share.
@@ -70,35 +70,40 @@ class RedisStore:
         self._joining = threading.Lock()
 
     def _make_connection(self, url: str) -> Connection:
-        """Return a connection, which is not opened yet. Raises ConfigurationError."""
+        """Return a connection, which is not open yet.
+
+        Raises ConfigurationError if the URL is wrong.
+        """
         return Connection(
             read_url(url), shown_url(url), (f"crawldedup:{{{self.layout.namespace}}}:",)
         )
 
     def _prefix(self, shard_key: int | None) -> str:
-        """Return the prefix of the pages with a shard key."""
+        """Return the prefix of the keys for all pages with a shard key."""
         prefixes = self._connection.prefixes
         return prefixes[(shard_key or 0) % len(prefixes)]
 
     def _share(self, limit: int | None, shard_key: int | None) -> int | None:
-        """Return the part of a limit for the whole index that applies to the prefix of a shard."""
+        """Return how much of a limit for the whole index applies to the part that holds a shard."""
         if limit is None or shard_key is None:
             return limit
         return -(-limit // len(self._connection.prefixes))
 
     def _now(self) -> int:
-        """Return seconds since 1970, or 0 to use the server's clock."""
+        """Return the time in seconds since 1970, or 0 to use the server's clock."""
         return 0 if self._clock is None else int(self._clock())
 
     def _now_argument(self) -> int | str:
-        """Return seconds since 1970, or "" to use the server's clock."""
+        """Return the time in seconds since 1970, or "" to use the server's clock."""
         return self._now() or ""
 
-    # Ways to send requests: several that may fail one by one, several, one, and one to every part
-    # of the index.
+    # Four ways to send requests: several, each of which may fail; several, where any failure is
+    # raised; a single one; and one that goes to every part of the index.
 
     def _try(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the replies to calls in their order, with errors instead of missing replies.
+        """Send calls, and return the replies in the same order.
+
+        A call that fails has its error instead.
 
         If the server has lost the index, a new one is started.
         """
@@ -117,24 +122,25 @@ class RedisStore:
         return replies
 
     def _ask_all(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the replies to calls in their order. Raises the first error."""
+        """Send calls, and return the replies in the same order. Raises the first error."""
         return [value_of(reply) for reply in self._try(calls)]
 
     def _ask(self, prefix: str, request: Request) -> Any:
-        """Return the reply to one request. Raises an error that comes instead of it."""
+        """Send one request, and return the reply, or raise the error that comes instead."""
         return self._ask_all([Call(prefix, request)])[0]
 
     def _ask_everywhere(self, request: Request, *, anew: bool = False) -> dict[str, Any]:
-        """Return the replies to a request for every prefix, without those that can't be reached.
+        """Send a request to every part of the index, and return the replies by prefix.
 
-        Raises the first error. See `Connection.send_everywhere`.
+        Parts that can't be reached are left out. Raises the first error. See
+        `Connection.send_everywhere`.
         """
         replies = self._connection.send_everywhere(request, anew=anew)
         return {prefix: value_of(reply) for prefix, reply in replies.items()}
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors of the client, and an index with another profile, into errors of ours."""
+        """Turn errors of redis-py, and an index with another profile, into errors of crawldedup."""
         with store_errors(
             self._url,
             lambda: self.session.number > 0,
@@ -166,7 +172,7 @@ class RedisStore:
             return self._look()
 
     def _look(self) -> int:
-        """Adopt the key of the index if it exists, and return its number of pages.
+        """Adopt the key of the index if it exists, and return its number of pages, without joining.
 
         Raises ProfileMismatchError.
         """
@@ -180,7 +186,7 @@ class RedisStore:
         return pages
 
     def _join(self, wanted: CrawlSession) -> int:
-        """Join the crawl with this session; return the number of pages.
+        """Join the crawl as the crawler of a session, and return the number of pages.
 
         If the number of the session is 0, the index chooses one.
         """
@@ -220,7 +226,7 @@ class RedisStore:
                 self._connection.close()
 
     def _end_dead_leases(self) -> set[int]:
-        """End the leases of crawlers whose process on this machine has exited.
+        """Find crawlers on this machine whose process has exited, and end their leases.
 
         Returns the numbers of the crawlers that keep their leases.
         """
@@ -274,7 +280,7 @@ class RedisStore:
         return answers
 
     def _checks(self, queries: Sequence[Query]) -> list[Call]:
-        """Return the call that checks each query."""
+        """Return one call of the script `check` per query."""
         questions = protocol.pack_questions(queries, self.layout, self._now())
         batch = secrets.token_hex(4).encode() if len(queries) > 1 else b""
         earlier: set[int] = set()
@@ -299,7 +305,7 @@ class RedisStore:
         return calls
 
     def _answer(self, query: Query, reply: Any) -> Answer | StoreError:
-        """Return the answer in a reply to a check, or the error that came instead."""
+        """Unpack the reply to a check: an answer, or the error that came instead."""
         try:
             self._check_key(query)
             return protocol.unpack_answer(value_of(reply), self.layout)
@@ -313,7 +319,7 @@ class RedisStore:
             return error
 
     def _check_key(self, query: Query | anchors.AnchorQuery) -> None:
-        """Raise KeyMismatchError if a query was hashed with another key."""
+        """Raise KeyMismatchError if a query was hashed with a key that isn't that of the index."""
         if query.key_id != self.layout.key.id:
             raise contract.key_changed(self._url)
 
@@ -336,7 +342,7 @@ class RedisStore:
             self._ask_all(self._deliveries(names))
 
     def _deliveries(self, names: Iterable[PageName]) -> list[Call]:
-        """Return the calls that note pages as delivered, one for each prefix."""
+        """Return the calls that mark pages as delivered, one for each prefix."""
         by_prefix: defaultdict[str, list[PageName]] = defaultdict(list)
         for name in names:
             by_prefix[self._prefix(name.shard_key)].append(name)
@@ -407,9 +413,10 @@ class RedisStore:
             self.open()
 
     def _remove_epochs(self, epochs: Mapping[str, int]) -> None:
-        """Remove the keys of each prefix that belong to its epoch or an earlier one.
+        """Remove the keys of an index that was cleared: for each prefix, up to the given epoch.
 
-        Other crawlers may have started later epochs, whose keys stay.
+        An index starts a new epoch whenever it is cleared. Other crawlers may already have started
+        later epochs, whose keys stay.
         """
         pattern = f"crawldedup:{{{self.layout.namespace}[/}}]*"
         for server in self._connection.servers():
@@ -451,7 +458,7 @@ class RedisStore:
 
 
 def _is_copy_of_itself(query: Query, answer: Answer | StoreError) -> bool:
-    """Return whether the answer calls a page a copy of the page with the same URL."""
+    """Return whether a page was taken for a copy of the page with its own URL."""
     return (
         isinstance(answer, Answer)
         and answer.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)

@@ -1,1 +1,1 @@
-"""The embedded store in one SQLite file."""
+"""The store in a SQLite file, and in memory."""

@@ -1,4 +1,4 @@
-"""The anchors of paragraphs, and the pages that hold them."""
+"""The anchors (hashes of short passages) in an index, and the pages that have them."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _NUMBERS: Final = "(SELECT value FROM json_each(?))"
 
 
 class _CoveredPage(NamedTuple):
-    """A page with anchors.
+    """A page whose paragraphs are remembered by their anchors.
 
     `before` is the number of anchors of all pages that were added before this one, so the total is
     known without counting. `anchors` is the text of a list, ready for `_NUMBERS`.
@@ -42,7 +42,7 @@ class Anchors:
         self._pages = f"covered_{index.number}"
 
     def holders(self, query: AnchorQuery, *, add: bool) -> Holders:
-        """Return which pages have the anchors of a page, and add the page if `add` is True."""
+        """Return which pages have the anchors of a page, and remember it if `add` is True."""
         oldest = 0
         if query.ttl_seconds is not None:
             oldest = self._now - query.ttl_seconds
@@ -61,7 +61,7 @@ class Anchors:
         return Holders(tuple(holders), urls, known is not None)
 
     def forget(self, name: PageName) -> bool:
-        """Remove a page and its anchors; return False if there is no such page."""
+        """Remove a page and its anchors. Return False if there is no such page."""
         page = self._page("WHERE page = ?", name.page)
         if page is None:
             return False
@@ -69,7 +69,7 @@ class Anchors:
         return True
 
     def _places(self, anchors: Iterable[int]) -> dict[int, dict[int, int]]:
-        """Return the places of the pages of each anchor, which are in the order of adding."""
+        """Return the pages that have each anchor, as places in the order of adding."""
         places: dict[int, dict[int, int]] = {anchor: {} for anchor in anchors}
         rows = self._db.execute(
             f"SELECT k, number, place FROM {self._anchors} WHERE k IN {_NUMBERS} ORDER BY k, place",
@@ -125,9 +125,7 @@ class Anchors:
         self._db.execute(f"INSERT INTO {self._pages} ({_COLUMNS}) VALUES ({_PARAMETERS})", page)
 
     def _retire(self, query: AnchorQuery, oldest: int) -> None:
-        """Remove a few of the oldest pages that have expired or exceed the allowed number of
-        anchors.
-        """
+        """Remove a few of the oldest pages if they are too old or there are too many anchors."""
         newest = self._newest()
         total = 0
         if newest is not None:
@@ -161,7 +159,7 @@ class Anchors:
 
 
 def _earlier_holders(places: dict[int, int], known: _CoveredPage | None) -> tuple[int, ...] | None:
-    """Return the pages that had an anchor before this page, or None if too many have it."""
+    """Return the pages that had an anchor before this page, or None if too many pages have it."""
     if len(places) >= MOST_HOLDERS:
         return None
     if known is None or known.number not in places:

@@ -1,4 +1,4 @@
-"""Search for candidates: the pages that a query is compared with.
+"""Search a SQLite file for candidates: the remembered pages that a page may be a copy of.
 
 A page is a candidate if one of its keys is in one of the query's ranges, unless the query's
 prefilter rejects the key. The pages that were added last under the query's exact keys are
@@ -27,7 +27,7 @@ NEVER: Final = 1 << 40  # the cost of what no rule accepts
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
 _BATCH: Final = MAX_PAGES  # plus the place of a query in its batch
 _PAIR_SHIFT: Final = 32  # more bits than `_BATCH` and a place have
-_FIRST_RANGES: Final = 8  # that are read at first in a crowd; then twice as many, and so on
+_FIRST_RANGES: Final = 8  # the ranges to read first in a crowd; then twice as many, and so on
 
 # A range is given by the key in its middle. Because the width of a range is a power of 2, the last
 # bit that is 1 in that key shows the width.
@@ -50,38 +50,41 @@ Ints = NDArray[np.int64]
 
 
 class Candidate(NamedTuple):
-    """A page of the file to compare with a query."""
+    """A page of the file that a query is compared with, and how much it differs (its cost)."""
 
     number: int
-    cost: int  # by the query's rule, or NEVER if the rule rejects the page
+    cost: int  # the cost by the query's rule, or NEVER if the rule rejects the page
     added_at: int
     seen_at: int
     marks: bytes
 
     @classmethod
     def of(cls, page: StoredSignature | PageRow, cost: int) -> Self:
-        """Return a page as a candidate of this cost."""
+        """Make a candidate of a page that has this cost."""
         return cls(page.number, cost, page.added_at, page.seen_at, page.marks)
 
 
 class EarlierQuery(NamedTuple):
-    """An earlier query of the batch. Its page is a candidate while the page has its text."""
+    """An earlier page of the same batch as a candidate.
 
-    place: int  # in the batch
+    It counts while it is in the index with its text.
+    """
+
+    place: int  # its place in the batch
     cost: int  # as for a `Candidate`
     keys: int  # how many of its keys are in the ranges and pass the prefilter
 
 
 class ExactHits(NamedTuple):
-    """The numbers of the pages that were added last under an exact key."""
+    """The pages that were last added under an exact key, by their numbers."""
 
-    table: int  # which of the `ExactKeys` it is
+    table: int  # the table of this key: which of the `ExactKeys` it is
     key: int
-    numbers: list[int]  # in their order, `MOST_PER_KEY` at most
+    numbers: list[int]  # the numbers in ascending order, at most `MOST_PER_KEY` of them
 
 
 class Candidates(NamedTuple):
-    """The pages that a query of a batch is compared with.
+    """All pages that a query of a batch may have to be compared with.
 
     `pages` and `earlier` were found by search keys, and `others` has the additional pages from
     `exact_hits`. `room` is the number of keys that earlier queries may add before the query reaches
@@ -93,11 +96,11 @@ class Candidates(NamedTuple):
     earlier: list[EarlierQuery]
     room: int
     exact_hits: list[ExactHits]
-    others: dict[int, Candidate]  # by their numbers
+    others: dict[int, Candidate]  # candidates by the numbers of their pages
 
 
 class _Ranges(NamedTuple):
-    """Ranges of keys that queries read, best first for each query."""
+    """Ranges of keys that queries ask to read, the best ones first for each query."""
 
     queries: Ints  # the place of the query in its batch
     tables: Ints
@@ -113,7 +116,7 @@ class _Ranges(NamedTuple):
 
 
 class _TableRanges(NamedTuple):
-    """The ranges in one table: their positions in `_Ranges`, and their middles as JSON."""
+    """The ranges of keys in one table: their positions in `_Ranges`, and their middles as JSON."""
 
     table_name: str
     positions: Ints
@@ -121,7 +124,7 @@ class _TableRanges(NamedTuple):
 
 
 class _Keys(NamedTuple):
-    """Keys that are in ranges, and the pages that they belong to."""
+    """Keys that were found in ranges, and the pages that they belong to."""
 
     ranges: Ints  # positions in `_Ranges`
     keys: Ints
@@ -129,7 +132,7 @@ class _Keys(NamedTuple):
 
 
 class _Comparison(NamedTuple):
-    """Pairs of a query and a page that was compared with it, and their costs."""
+    """Pairs of a query and a page that were compared, and the cost of each pair."""
 
     pages: list[StoredSignature]
     costs: list[int]
@@ -138,7 +141,7 @@ class _Comparison(NamedTuple):
 def batch_candidates(
     index: SqliteIndex, batch: Sequence[Query], places: Sequence[int]
 ) -> dict[int, Candidates]:
-    """Find the candidates of several queries of a batch with one reading of the file.
+    """Find the candidates of several queries of a batch while reading the file only once.
 
     Args:
         index: The index.
@@ -203,7 +206,7 @@ def batch_candidates(
 def _hits_of_batch(
     index: SqliteIndex, batch: Sequence[Query], places: Sequence[int]
 ) -> dict[int, list[ExactHits]]:
-    """Read the pages that the file has under the exact keys of queries, by the queries' places."""
+    """Look up the pages that share an exact key with queries, by the places of the queries."""
     keys_of = {place: _sought_keys_of(batch[place]) for place in places}
     hits: dict[int, list[ExactHits]] = {place: [] for place in places}
     for table in range(len(ExactKeys._fields)):
@@ -217,7 +220,7 @@ def _hits_of_batch(
 
 
 def _pairs_of(exact_hits: dict[int, list[ExactHits]]) -> Ints:
-    """Return the pairs of a query and a page that share an exact key."""
+    """List the pairs of a query and a page that share an exact key."""
     pairs = []
     for place, hits in exact_hits.items():
         for hit in hits:
@@ -226,7 +229,7 @@ def _pairs_of(exact_hits: dict[int, list[ExactHits]]) -> Ints:
 
 
 def _sought_keys_of(query: Query) -> ExactKeys:
-    """Return the exact keys under which a query looks for its originals."""
+    """Return the exact keys to look up in order to find the original of a query's page."""
     record = query.record
     return sought_keys(record.search, record.digest, record.marks)
 
@@ -245,7 +248,7 @@ def single_candidates(index: SqliteIndex, query: Query) -> list[Candidate]:
 
 
 def compared(query: Query, pages: Sequence[PageRow]) -> list[Candidate]:
-    """Return pages as candidates of a query."""
+    """Compare a query with pages, and return them as its candidates."""
     if not pages:
         return []
     queries = np.zeros(len(pages), np.int64)
@@ -255,7 +258,7 @@ def compared(query: Query, pages: Sequence[PageRow]) -> list[Candidate]:
 
 
 def _pages_in_ranges(index: SqliteIndex, query: Query) -> list[int]:
-    """Return the numbers of the pages to compare a query with, as found by search keys."""
+    """Return the numbers of the pages that one query's search keys find."""
     own_keys = _signed([query.keys])
     ranges = _ranges_of([query], [0])
     keys = _keys_in_file(index, ranges, limit=query.max_keys_per_side)
@@ -292,12 +295,12 @@ def _ranges_of(batch: Sequence[Query], places: Sequence[int]) -> _Ranges:
 
 
 def _signed(keys: ArrayLike) -> Ints:
-    """Return keys as SQLite stores them; see `SIGN`."""
+    """Convert keys to the signed integers that SQLite stores; see `SIGN`."""
     return (np.asarray(keys, np.uint64) ^ SIGN).view(np.int64)
 
 
 def _by_table(index: SqliteIndex, ranges: _Ranges, start: int = 0) -> Iterator[_TableRanges]:
-    """Sort the ranges by their tables.
+    """Group ranges by the table that they belong to.
 
     Args:
         index: The index.
@@ -310,7 +313,7 @@ def _by_table(index: SqliteIndex, ranges: _Ranges, start: int = 0) -> Iterator[_
 
 
 def _keys_in_file(index: SqliteIndex, ranges: _Ranges, *, limit: int) -> _Keys | None:
-    """Return the keys in the file that are in ranges, or None if a table has `limit` or more."""
+    """Read the keys in ranges from the file. Return None if a table has `limit` or more."""
     found_ranges = []
     found_keys = []
     for table in _by_table(index, ranges):
@@ -327,7 +330,7 @@ def _keys_in_file(index: SqliteIndex, ranges: _Ranges, *, limit: int) -> _Keys |
 
 
 def _keys_near_probes(index: SqliteIndex, ranges: _Ranges, own_keys: Ints, query: Query) -> _Keys:
-    """Return the keys nearest to the probed one in each range, from the best ranges."""
+    """Read the keys that are nearest to the probed one, starting with the best ranges."""
     found: list[tuple[int, int]] = []
     offset = query.max_keys_per_side - 1
     start = 0
@@ -349,7 +352,7 @@ def _keys_near_probes(index: SqliteIndex, ranges: _Ranges, own_keys: Ints, query
 
 
 def _keys_in_batch(ranges: _Ranges, own_keys: Ints) -> _Keys:
-    """Return the keys of queries that are in ranges of later queries.
+    """Find keys of queries that are in the ranges of later queries of the batch.
 
     Args:
         ranges: The ranges.
@@ -380,7 +383,7 @@ def _keys_in_batch(ranges: _Ranges, own_keys: Ints) -> _Keys:
 def _key_costs(
     index: SqliteIndex, batch: Sequence[Query], own_keys: Ints, ranges: _Ranges, keys: _Keys
 ) -> Ints:
-    """Return the cost of each key by its query's prefilter, or NEVER if that rejects it."""
+    """Return how much each key costs by its query's prefilter, or NEVER if that rejects it."""
     queries = ranges.queries[keys.ranges]
     tables = ranges.tables[keys.ranges]
     differing = keys.keys ^ own_keys[queries, tables]
@@ -401,7 +404,9 @@ def _key_costs(
 
 
 def _room_for_keys(batch: Sequence[Query], ranges: _Ranges, key_ranges: Ints, tables: int) -> Ints:
-    """Return how many more keys each query may read, less than 0 if there are too many already.
+    """Return how many more keys each query may read before it reaches its limit.
+
+    The number is negative if there are too many already.
 
     Args:
         batch: The queries.
@@ -421,7 +426,7 @@ def _room_for_keys(batch: Sequence[Query], ranges: _Ranges, key_ranges: Ints, ta
 def _compare(
     index: SqliteIndex, batch: Sequence[Query], queries: Ints, pages: Sequence[int]
 ) -> _Comparison:
-    """Compare queries with pages by the queries' rules.
+    """Compare pairs of a query and a page by the rule of the query.
 
     Args:
         index: The index.
@@ -450,7 +455,7 @@ def _costs(
     pages: Sequence[StoredSignature],
     positions: Sequence[int],
 ) -> list[int]:
-    """Return the costs of pages by the rules of queries.
+    """Return how much each page differs from a query (its cost), by the rule of the query.
 
     Args:
         batch: The queries.
@@ -488,5 +493,5 @@ def _highest_cost(query: Query) -> int:
 
 
 def _signature_rows(signatures: Sequence[bytes]) -> NDArray[np.uint8]:
-    """Return signatures as an array, (signatures, bytes)."""
+    """Return signatures as an array of bytes, (signatures, bytes)."""
     return np.frombuffer(b"".join(signatures), np.uint8).reshape(len(signatures), -1)

@@ -1,4 +1,4 @@
-"""The changes of a batch to an index, before they are written to the file."""
+"""The changes that a batch of pages makes to an index, until they are written to the file."""
 
 from collections.abc import Collection, Iterable
 
@@ -58,7 +58,7 @@ class Changes:
                 self._pages[page.number] = page
 
     def page(self, number: int) -> PageRow:
-        """Return a page that was loaded or added.
+        """Return the current row of a page that was loaded or added.
 
         Raises:
             KeyError: The page was neither loaded nor added, so the file is damaged.
@@ -66,21 +66,21 @@ class Changes:
         return self._pages[number]
 
     def current(self, page: PageRow) -> PageRow:
-        """Return a page from the file with the changes of this batch that aren't written yet."""
+        """Return a page that was read from the file, with the changes that aren't written yet."""
         return self._pages.get(page.number, page)
 
     def marks(self, candidate: Candidate) -> bytes:
-        """Return the marks that a candidate has now."""
+        """Return the current marks of a candidate, with the changes of this batch."""
         page = self._pages.get(candidate.number)
         return candidate.marks if page is None else page.marks
 
     def page_with_url(self, url_key: int) -> PageRow | None:
-        """Return the page with a URL key that was loaded or added, unless it was removed."""
+        """Return the loaded or added page that has a URL key, unless it was removed."""
         number = self._numbers.get(url_key)
         return None if number is None else self._pages[number]
 
     def page_with_text(self, place: int) -> PageRow | None:
-        """Return the page that has the text of the query at this place in the batch, if any."""
+        """Return the page with the text of the query at this place in the batch, or None."""
         number = self._page_of_query.get(place)
         return None if number is None else self._pages[number]
 
@@ -89,14 +89,17 @@ class Changes:
         return number in self._outdated
 
     def is_refiled(self, number: int) -> bool:
-        """Return whether the exact keys of a page have changed since the batch began.
+        """Return whether the exact keys of a page are no longer those in the file.
 
         This includes pages that were added or removed.
         """
         return number in self._refiled
 
     def refiled_under(self, table: int, key: int) -> Collection[int]:
-        """Return the numbers of the pages that have an exact key and for which `is_refiled`."""
+        """Return the refiled pages that now have an exact key, by their numbers.
+
+        See `is_refiled`.
+        """
         return self._refiled_under[table].get(key, ())
 
     def text(self, number: int) -> bytes:
@@ -106,9 +109,9 @@ class Changes:
         return self._index.text(number)
 
     def put(self, page: PageRow) -> None:
-        """Change the row of a page, but not its text and its search keys.
+        """Change the row of a page, but neither its text nor its search keys.
 
-        Its exact keys change if those of its new marks are different.
+        If its new marks lead to other exact keys, these change as well.
         """
         former = self._pages[page.number]
         if page.marks != former.marks and page.exact_keys != former.exact_keys:
@@ -117,11 +120,11 @@ class Changes:
         self._set_row(page)
 
     def put_text(self, number: int, text: bytes) -> None:
-        """Store the text of a known page whose text wasn't stored so far."""
+        """Store the text of a page that was remembered without its text."""
         self._texts[number] = text
 
     def renew(self, page: PageRow, place: int, query: Query) -> None:
-        """Give a page the text of a query. `page` is its new row."""
+        """Replace the text of a page with that of a query. `page` is its new row."""
         number = page.number
         if number not in self._keys:
             self._index.remove_keys([self._pages[number]])
@@ -133,7 +136,7 @@ class Changes:
         self._set_row(page)
 
     def add(self, page: PageRow, place: int, query: Query) -> None:
-        """Add the page of a query, with its keys and its text."""
+        """Add the page of a query to the index, with its keys and its text."""
         self._set_row(page)
         self._file(page)
         self._numbers[page.url_key] = page.number
@@ -159,11 +162,11 @@ class Changes:
         self._index.freed += 1
 
     def note_pending(self, url_key: int, *, is_pending: bool) -> None:
-        """Note whether this crawler has yet to deliver a page."""
+        """Note whether this crawler still has to deliver a page."""
         self._pending[url_key] = is_pending
 
     def write(self) -> None:
-        """Write all changes, so a search of the file sees them."""
+        """Write all changes to the file, so that searches see them."""
         if self._removed:
             self._index.remove(self._removed.values())
         if self._rows:
@@ -216,7 +219,7 @@ class Changes:
         self._query_of_page[number] = place
 
     def _forget_text_of(self, number: int) -> None:
-        """Note that the text of a page is outdated, in the file or as that of an earlier query."""
+        """Note that a page no longer has its text, which the file or an earlier query has."""
         self._outdated.add(number)
         place = self._query_of_page.pop(number, None)
         if place is not None:

@@ -1,4 +1,4 @@
-"""The crawlers that are running on an index, and the pages that they have yet to deliver."""
+"""Keep track of running crawlers, and of the pages that they have yet to deliver."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from crawldedup.stores.sqlite.pages import SIGN
 
 
 class Crawlers:
-    """What one crawler knows about the others during a transaction, and what it notes for them.
+    """The crawlers that are running on an index, as one of them sees and updates them.
 
     It only looks up once per transaction whether another crawler is running.
     """
@@ -23,11 +23,11 @@ class Crawlers:
 
     @property
     def own_number(self) -> int:
-        """The number of this session's crawler."""
+        """The number of this process's crawler within the index."""
         return self._session.number
 
     def join(self) -> CrawlSession:
-        """Join the crawl.
+        """Join the crawl, so that other crawlers know that this one is running.
 
         Returns:
             The session, with a number and a process if it had none.
@@ -48,26 +48,26 @@ class Crawlers:
         return self._session
 
     def renew(self) -> None:
-        """Renew the lease of this crawler."""
+        """Renew the lease that shows other crawlers that this one is still running."""
         self._db.execute(
             "INSERT OR REPLACE INTO crawlers (idx, number, expires, process) VALUES (?, ?, ?, ?)",
             (self._index, self.own_number, self.now + LEASE_SECONDS, self._session.process),
         )
 
     def leave(self, crawler: int) -> None:
-        """End the lease of a crawler."""
+        """End the lease of a crawler that has stopped."""
         self._db.execute(
             "DELETE FROM crawlers WHERE idx = ? AND number = ?", (self._index, crawler)
         )
 
     def are_at_work(self) -> bool:
-        """Return whether other crawlers are at work on any index of the file."""
+        """Return whether any other crawler is running on an index of the file."""
         sql = "SELECT 1 FROM crawlers WHERE expires > ? AND NOT (idx = ? AND number = ?)"
         row = self._db.execute(sql, (self.now, self._index, self.own_number)).fetchone()
         return row is not None
 
     def is_at_work(self, crawler: int) -> bool:
-        """Return whether another crawler has a lease and isn't known to have died."""
+        """Return whether another crawler holds a lease and isn't known to have died."""
         if crawler == self.own_number:
             return False
         if crawler not in self._at_work:
@@ -75,7 +75,7 @@ class Crawlers:
         return self._at_work[crawler]
 
     def is_abandoned(self, url_key: int, crawler: int) -> bool:
-        """Return whether a page was never delivered, and its crawler can no longer deliver it.
+        """Return whether a page was never delivered, and its crawler is no longer there to do so.
 
         Args:
             url_key: The URL key of the page.
@@ -98,7 +98,7 @@ class Crawlers:
         )
 
     def note_pending(self, pending: Mapping[int, bool]) -> None:
-        """Note by URL key which pages are pending now, and which no longer are."""
+        """Note which pages this crawler has yet to deliver, and which no longer, by URL key."""
         delivered = []
         undelivered = []
         for url_key, is_pending in pending.items():

@@ -1,7 +1,8 @@
-"""Decide about the pages of a batch, one after the other, by the rules of `stores.contract`.
+"""Decide whether the pages of a batch are new, by the rules of `stores.contract`.
 
-The file is searched once for all pages of a batch, and written once. In between, `Changes` holds
-the changes by earlier pages of the batch, and `BatchSearch` takes them into account.
+The pages are decided about one after the other. The file is searched once for all pages of a batch,
+and written once. In between, `Changes` holds the changes by earlier pages of the batch, and
+`BatchSearch` takes them into account.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,21 +33,21 @@ from crawldedup.verdict import Kind
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """The result of comparing a page with its candidates."""
+    """The result of comparing a page with all the pages that it may be a copy of."""
 
-    compared: int  # how many candidates there were
+    compared: int  # the number of candidates
     accepted: list[PageRow]  # nearest first
     abandoned: list[PageRow]  # candidates that would be the nearest if they had been delivered
     resemblance: Resemblance
     expired: list[int]  # numbers of candidates that were too old
 
     def is_better(self, record: Record) -> bool:
-        """Return whether a page has a better rank than all accepted pages."""
+        """Return whether a page has a better rank than every page that it resembles."""
         return all(page.rank > record.rank for page in self.accepted)
 
 
 def find_records(index: SqliteIndex, query: Query, now: int) -> list[Record]:
-    """Return the records that a query accepts, including its siblings, nearest first."""
+    """Return the remembered pages that a query accepts, and similar siblings, nearest first."""
     live = [
         candidate
         for candidate in single_candidates(index, query)
@@ -58,7 +59,7 @@ def find_records(index: SqliteIndex, query: Query, now: int) -> list[Record]:
 
 
 class BatchDecision:
-    """Decides about the pages of one batch within a transaction."""
+    """Decides about the pages of one batch, within one transaction."""
 
     def __init__(self, index: SqliteIndex, queries: Sequence[Query], crawlers: Crawlers) -> None:
         self._index = index
@@ -72,22 +73,22 @@ class BatchDecision:
             self._look_ahead()
 
     def answers(self) -> Answers:
-        """Return the answers in the order of the queries, and write what has changed."""
+        """Decide about all pages, write the changes, and return the answers in order."""
         answers: Answers = [self._answer(place) for place in range(len(self._queries))]
         self._changes.write()
         return answers
 
     def _look_ahead(self) -> None:
-        """Search for all pages of the batch except for the revisits."""
+        """Search the file once for all pages of the batch that aren't revisits."""
         places = [
             place for place, query in enumerate(self._queries) if self._visited(query) is None
         ]
         self._search.look_ahead(places)
 
     def _answer(self, place: int) -> Answer:
-        """Decide about one page by the first of the contract's three rules that applies."""
+        """Decide about one page, by the first of the contract's three rules that applies."""
         query = self._queries[place]
-        # 1. The URL is known, and not from another running crawler.
+        # 1. The URL is known, and no other running crawler has the page.
         visited = self._visited(query)
         if visited is not None:
             return self._revisit(place, visited)
@@ -104,14 +105,14 @@ class BatchDecision:
     # Rule 1
 
     def _visited(self, query: Query) -> PageRow | None:
-        """Return the page that a query is a revisit of, if it is one."""
+        """Return the earlier visit of a page, or None if it isn't a revisit."""
         page = self._changes.page_with_url(query.record.url_key)
         if page is None or not self._is_live(page, query):
             return None
         return None if self._crawlers.is_at_work(page.crawler) else page
 
     def _revisit(self, place: int, page: PageRow) -> Answer:
-        """Note that a page was seen again, with its new text or marks if they have changed.
+        """Note that a page was seen again, and take over its text or marks if they have changed.
 
         Its URL, age and copies stay the same.
         """
@@ -138,7 +139,7 @@ class BatchDecision:
         )
 
     def _complete_text(self, page: PageRow, record: Record) -> None:
-        """Store the text of an unchanged page, which may have been added without its text."""
+        """Store the text of an unchanged page if it was added without its text."""
         is_same_text = record.packed_text and record.digest == page.digest
         if is_same_text and not self._changes.text(page.number):
             self._changes.put_text(page.number, record.packed_text)
@@ -146,7 +147,7 @@ class BatchDecision:
     # Rule 2
 
     def _compare(self, place: int) -> _Comparison:
-        """Compare a page with its candidates."""
+        """Compare a page with all the pages that it may be a copy of."""
         query = self._queries[place]
         live = candidates = self._search.candidates(place)
         expired: list[int] = []
@@ -169,7 +170,10 @@ class BatchDecision:
         )
 
     def _same_thin_page(self, query: Query) -> list[int]:
-        """Return the number of the unchanged thin page that another crawler has, in a list."""
+        """Return the number of a thin page's row at another crawler, if its text is unchanged.
+
+        The list has one number or none.
+        """
         if not query.exact_only:
             return []
         page = self._changes.page_with_url(query.record.url_key)
@@ -178,7 +182,10 @@ class BatchDecision:
         return [] if query.has_new_text(page.record()) else [page.number]
 
     def _leading_abandoned(self, accepted: Iterable[PageRow]) -> list[PageRow]:
-        """Return the abandoned pages that are nearer than all others. They can't have copies."""
+        """Return the abandoned pages among the accepted ones that are nearer than all others.
+
+        They can't have copies.
+        """
         abandoned = []
         for page in accepted:
             if not self._crawlers.is_abandoned(page.url_key, page.crawler):
@@ -187,7 +194,7 @@ class BatchDecision:
         return abandoned
 
     def _count_copy(self, query: Query, comparison: _Comparison) -> Answer:
-        """Count a page as a copy of the nearest one."""
+        """Note that a page is a copy of the nearest page."""
         nearest = comparison.accepted[0]
         self._free(query, comparison, is_added=False)
         counted = self._with_copy(nearest)
@@ -202,7 +209,7 @@ class BatchDecision:
         )
 
     def _replace(self, place: int, comparison: _Comparison) -> Answer:
-        """Replace the nearest page with the page of a query, which inherits its copies."""
+        """Let a better copy take the place of the nearest page, and inherit its copies."""
         query = self._queries[place]
         nearest = comparison.accepted[0]
         self._free(query, comparison, is_added=True)
@@ -229,7 +236,7 @@ class BatchDecision:
         return replace(page, seen_at=self._now, copies=page.copies + 1)
 
     def _text_for(self, query: Query, nearest: PageRow) -> bytes:
-        """Return the text of the nearest page if the query has a text to compare it with."""
+        """Return the text of the nearest page, if the query brings a text to compare it with."""
         if query.record.packed_text and nearest.digest != query.record.digest:
             return self._changes.text(nearest.number)
         return b""
@@ -237,7 +244,7 @@ class BatchDecision:
     # Rule 3
 
     def _add_new(self, place: int, comparison: _Comparison) -> Answer:
-        """Add a page that resembles no other."""
+        """Add a page that resembles no other page in the index."""
         query = self._queries[place]
         rejected = comparison.resemblance.rejected()
         record = self._record_of(rejected)
@@ -263,7 +270,7 @@ class BatchDecision:
     # What rules 2 and 3 share
 
     def _add(self, place: int, record: Record, *, copies: int) -> None:
-        """Add the page of a query, and remove a few pages that have expired or are too many."""
+        """Add a page to the index, and remove a few pages that have expired or are too many."""
         query = self._queries[place]
         page = PageRow.of_record(
             record,
@@ -280,13 +287,13 @@ class BatchDecision:
             self._evict(query.retention.max_pages)
 
     def _remove_undelivered(self, pages: Iterable[PageRow]) -> None:
-        """Remove pages that are replaced, so they no longer have to be delivered."""
+        """Remove abandoned pages that another page replaces, so nobody has to deliver them."""
         for page in pages:
             self._changes.remove(page)
             self._changes.note_pending(page.url_key, is_pending=False)
 
     def _free(self, query: Query, comparison: _Comparison, *, is_added: bool) -> None:
-        """Remove candidates that have expired, and an earlier page with the URL.
+        """Remove candidates that have expired, and a page that had the URL before.
 
         The latter is removed if the query's page is added, or if it has expired.
         """
@@ -300,7 +307,7 @@ class BatchDecision:
             self._changes.remove(self._changes.page(number))
 
     def _sweep(self, query: Query) -> None:
-        """Examine the next few pages of the index, and remove those that have expired."""
+        """Look at the next few pages of the index, and remove those that have expired."""
         pages = self._index.pages_after(self._index.swept, MAX_SWEPT)
         # After the last page, the next sweep starts from the first one.
         self._index.swept = pages[-1].number if len(pages) == MAX_SWEPT else 0
@@ -309,7 +316,7 @@ class BatchDecision:
                 self._changes.remove(page)
 
     def _evict(self, max_pages: int) -> None:
-        """Remove a few of the oldest pages if there are more than allowed."""
+        """If the index has more pages than allowed, remove a few of the oldest."""
         excess = min(self._index.pages - max_pages, MAX_EVICTED)
         if excess > 0:
             self._changes.write()

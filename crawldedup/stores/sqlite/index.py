@@ -41,7 +41,7 @@ _PARAMETERS: Final = ", ".join(f":{column}" for column in PageRow.COLUMNS)
 
 
 class StoredSignature(NamedTuple):
-    """The columns that show how similar a page is to another one, and whether it has expired."""
+    """The columns of a page that show how similar it is to another, and if it has expired."""
 
     number: int
     signature: bytes
@@ -52,14 +52,14 @@ class StoredSignature(NamedTuple):
 
     @classmethod
     def of(cls, page: PageRow) -> Self:
-        """Return these columns of a page."""
+        """Take these columns from the row of a page."""
         return cls(
             page.number, page.signature, page.digest, page.added_at, page.seen_at, page.marks
         )
 
 
 class SqliteIndex:
-    """The tables of one index, used while a store has locked the file.
+    """The tables of one index. They are used while the store has locked the file.
 
     Call `load_head` at the start of each transaction, and `write_head` after pages were removed.
 
@@ -86,7 +86,7 @@ class SqliteIndex:
         self.load_head()
 
     def load_head(self) -> str:
-        """Read the counters of the index, which other processes may have changed.
+        """Read the counters of the index, because other processes may have changed them.
 
         Returns:
             The profile of the index.
@@ -105,7 +105,7 @@ class SqliteIndex:
         return str(profile)
 
     def write_head(self) -> None:
-        """Write the counters if they have changed because pages were removed or swept."""
+        """Write the counters of the index if removing or sweeping pages has changed them."""
         if self.freed == self._stored_freed and self.swept == self._stored_swept:
             return
         self._stored_freed = self.freed
@@ -134,17 +134,17 @@ class SqliteIndex:
         return self.newest
 
     def pages_of(self, numbers: Iterable[int]) -> list[PageRow]:
-        """Return the pages with these numbers, without missing ones."""
+        """Return the pages with these numbers. Numbers without a page are skipped."""
         sql = f"SELECT {_COLUMNS} FROM json_each(?) CROSS JOIN {self._pages} ON number = value"
         return self._select(sql, (_list(numbers),))
 
     def pages_after(self, number: int, limit: int) -> list[PageRow]:
-        """Return the pages with the next higher numbers, in order."""
+        """Return the pages that were added after the one with this number, in order."""
         sql = f"SELECT {_COLUMNS} FROM {self._pages} WHERE number > ? ORDER BY number LIMIT ?"
         return self._select(sql, (number, limit))
 
     def pages_with(self, url_keys: Iterable[int]) -> list[PageRow]:
-        """Return the pages with these URL keys, without missing ones."""
+        """Return the pages with these URL keys. URL keys without a page are skipped."""
         sql = (
             f"SELECT {_COLUMNS} FROM json_each(?) "
             f"CROSS JOIN {self._urls} "
@@ -154,7 +154,7 @@ class SqliteIndex:
         return self._select(sql, (_list(url_key - SIGN for url_key in url_keys),))
 
     def signatures_of(self, numbers: Iterable[int]) -> list[StoredSignature]:
-        """Return the compared columns of the pages with these numbers.
+        """Return the columns that comparisons need of the pages with these numbers.
 
         Most pages are only read to be rejected, so the other columns aren't read.
         """
@@ -163,7 +163,7 @@ class SqliteIndex:
         return [StoredSignature(*row) for row in self.db.execute(sql, (_list(numbers),))]
 
     def newest_with(self, table: int, keys: Sequence[int]) -> dict[int, list[int]]:
-        """Return the numbers of the pages that were added last under exact keys, in their order.
+        """Return the pages that were added last under exact keys, by their numbers, in their order.
 
         Args:
             table: Which of the `ExactKeys` these are.
@@ -188,7 +188,7 @@ class SqliteIndex:
         return b""
 
     def put_pages(self, pages: Iterable[PageRow]) -> None:
-        """Write the rows of pages, whether they are new or not.
+        """Insert or update the rows of pages.
 
         Their keys are written by `add_keys` and `add_exact_keys`.
         """
@@ -215,7 +215,7 @@ class SqliteIndex:
         self._for_keys("DELETE FROM {} WHERE k = ?", pages, keys)
 
     def add_exact_keys(self, keys: Mapping[int, ExactKeys]) -> None:
-        """File pages, by their numbers, under exact keys."""
+        """File pages under their exact keys. The pages are given by their numbers."""
         self._for_exact_keys("INSERT INTO {} VALUES (?)", keys)
 
     def remove_exact_keys(self, pages: Collection[PageRow]) -> None:
@@ -234,7 +234,7 @@ class SqliteIndex:
     def _for_keys(
         self, statement: str, pages: Collection[PageRow], keys: Collection[Sequence[int]]
     ) -> None:
-        """Execute a statement for each key of the pages, one table after the other."""
+        """Execute a statement once for each key of the pages, one table after the other."""
         url_keys = [(_stored_key(page.url_key, page.number),) for page in pages]
         self.db.executemany(statement.format(self._urls), url_keys)
         for table, name in enumerate(self.key_tables):
@@ -245,7 +245,7 @@ class SqliteIndex:
             self.db.executemany(statement.format(name), stored_keys)
 
     def _for_exact_keys(self, statement: str, keys: Mapping[int, ExactKeys]) -> None:
-        """Execute a statement for each exact key that pages have."""
+        """Execute a statement once for each exact key of the pages."""
         for table, name in enumerate(self._exact_tables):
             stored_keys = []
             for number, keys_of_page in keys.items():
@@ -266,7 +266,7 @@ def _stored_key(key: int, number: int) -> int:
 
 
 def stored_exact_key(key: int, number: int) -> int:
-    """Return an exact key of a page as SQLite stores it."""
+    """Return the number that SQLite stores for an exact key of a page."""
     spread = key * _SPREAD << 64 - EXACT_KEY_BITS
     return _stored_key(spread & (1 << 64) - 1, number)
 

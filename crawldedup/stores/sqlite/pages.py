@@ -1,4 +1,4 @@
-"""The rows of the table of pages: everything about a page except its keys and its text.
+"""The database rows that describe pages. The keys and texts of pages are in other tables.
 
 To add a column, add it to `PageRow`: its field, its type in `COLUMNS`, and its place in `from_row`
 and `as_row`. If it belongs to the page's record, `of_record` and `record` pass it on.
@@ -21,7 +21,7 @@ _SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page in the index: its number, the fields of its record, and its latest crawler."""
+    """The row of a page: its number, its record, and the crawler that delivered it last."""
 
     number: int
     url: str
@@ -54,7 +54,7 @@ class PageRow:
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> Self:
-        """Return the page in a row of the table.
+        """Read a page from a row of the table.
 
         Raises TypeError or ValueError for an invalid value, because the file may be damaged.
         """
@@ -79,7 +79,7 @@ class PageRow:
         )
 
     def as_row(self) -> dict[str, Any]:
-        """Return the values of the columns by name, as SQLite stores them."""
+        """Return the row to write: the values of its columns by name, as SQLite stores them."""
         return {
             "number": self.number,
             "url": self.url,
@@ -97,7 +97,7 @@ class PageRow:
 
     @classmethod
     def of_record(cls, record: Record, *, number: int, now: int, copies: int, crawler: int) -> Self:
-        """Return the row of a page that is added now."""
+        """Make the row for a page that is added now."""
         return cls(
             number=number,
             # A URL may contain lone surrogates, which SQLite can't store.
@@ -120,7 +120,7 @@ class PageRow:
         return exact_keys(self.search, self.digest, self.marks)
 
     def with_text_of(self, record: Record) -> Self:
-        """Return this page with the fingerprint, the marks and the rank of its new text.
+        """Return the row with the fingerprint, marks and rank of the page's new text.
 
         Its URL, times and copies stay the same.
         """
@@ -134,7 +134,7 @@ class PageRow:
         )
 
     def record(self, packed_text: bytes = b"") -> Record:
-        """Return the page as the contract's record, with this text.
+        """Turn the row into the record that the store contract asks for, with the given text.
 
         Raises ValueError for invalid marks, because the file may be damaged.
         """

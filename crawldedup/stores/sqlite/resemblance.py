@@ -1,4 +1,4 @@
-"""Find out which candidates a page resembles, and which are its siblings.
+"""Sort the candidates of a page into those that it resembles, its siblings, and the rest.
 
 Among pages that share a template, a page has hundreds of candidates, and nearly all of them are
 siblings. So the marks of a candidate are only compared if it matters whether it is a sibling.
@@ -15,18 +15,18 @@ from crawldedup.stores.contract import FEW, Query
 from crawldedup.stores.sqlite.candidates import Candidate
 
 MarksOf = Callable[[Candidate], bytes]
-"""Returns the marks that a candidate has now."""
+"""Returns the current marks of a candidate."""
 
 
 class Rejected(NamedTuple):
-    """The nearest page that a query does not accept, and what tells it apart if it is a sibling."""
+    """The nearest page that a query doesn't accept. If it's a sibling, also what tells it apart."""
 
     number: int | None
     conflict: Conflict = Conflict.NONE
 
 
 class Resemblance:
-    """The candidates of a query in groups, by the numbers of their pages.
+    """The candidates of a query, sorted into accepted pages and siblings, by number.
 
     Attributes:
         accepted: The pages that the query accepts, nearest first.
@@ -62,12 +62,12 @@ class Resemblance:
 
     @property
     def found(self) -> list[int]:
-        """The pages that the query accepts, and the siblings, nearest first."""
+        """The accepted pages and the siblings together, nearest first."""
         numbers = {*self.accepted, *self.siblings}
         return [candidate.number for candidate in self._near if candidate.number in numbers]
 
     def rejected(self) -> Rejected:
-        """Return the nearest sibling, or else the nearest page that is not accepted."""
+        """Return the nearest sibling or, without any, the nearest page that isn't accepted."""
         if self._siblings:
             nearest = self._siblings[0]
             return Rejected(nearest.number, self._conflict_with(nearest))
@@ -77,8 +77,7 @@ class Resemblance:
         return Rejected(None)
 
     def _with_known_copies(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Return the candidates, with cost 0 for those that are copies no matter how their texts
-        differ.
+        """Set the cost to 0 for candidates that are copies no matter how much their texts differ.
 
         These are views that are certain to be the same page, and pages that have replaced a page
         with the same text.
@@ -109,7 +108,10 @@ class Resemblance:
         return is_former_text(record.marks, self._marks_of(candidate), text)
 
     def _crowd(self) -> list[int]:
-        """Return the costs that decide about the limit: those near the lowest one."""
+        """Return the costs of the candidates about as near as the nearest one.
+
+        They decide about the limit.
+        """
         costs = [copy.cost for copy in self._copies]
         most = costs[0] * self._bounds.reach
         costs += [
@@ -122,12 +124,12 @@ class Resemblance:
         return costs
 
     def _conflict_with(self, candidate: Candidate) -> Conflict:
-        """Return what tells a candidate apart from the page. Far candidates aren't compared."""
+        """Return what tells a candidate apart from the page. Distant candidates aren't compared."""
         if not self._query.record.marks or candidate.cost > self._bounds.reach:
             return Conflict.NONE
         return self._query.conflict_with(self._marks_of(candidate))
 
 
 def _nearness(candidate: Candidate) -> tuple[int, int]:
-    """Return the sort key for candidates: the nearest first, and the earlier one among equals."""
+    """Return the sort key that puts the nearest candidates first, and earlier ones among equals."""
     return candidate.cost, candidate.number

@@ -1,4 +1,4 @@
-"""Work with a SQLite file: connect to it, translate its errors, and manage the indexes in it.
+"""The SQLite file itself: connect to it, translate its errors, and create and find indexes in it.
 
 Each permuted table is a table of row IDs only: a row ID consists of the leading 34 bits of a key
 and the number of the page, so the B-tree of the row IDs *is* the sorted table. A probe is a range
@@ -21,7 +21,8 @@ from crawldedup.stores.sqlite.pages import PageRow
 
 BUSY_SECONDS: Final = 5.0
 IN_MEMORY: Final = ":memory:"
-# The bytes of a row ID in a file if they are inserted in random order: 15.4 with a million of them.
+# How many bytes of the file a row ID takes if they are inserted in random order. With a million of
+# them, 15.4 bytes were measured.
 BYTES_PER_KEY: Final = 16
 # The profile of an index that was cleared. The next crawler that joins sets another one.
 CLEARED: Final = ""
@@ -91,14 +92,14 @@ _INDEX_TABLES: Final = {
 
 
 class IndexEntry(NamedTuple):
-    """An index of a file: its number, which is part of its tables' names, and its layout."""
+    """An index in a file: its layout, and its number, which is part of the names of its tables."""
 
     number: int
     layout: Layout
 
 
 def path_of(url: str) -> str:
-    """Return the path of the file that a store URL names, or `IN_MEMORY`.
+    """Return the path of the file that a store URL names, or `IN_MEMORY` for an index in memory.
 
     Raises:
         ConfigurationError: The URL is not valid.
@@ -120,7 +121,7 @@ def path_of(url: str) -> str:
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Connect to a file, and claim it if it is new.
+    """Connect to a SQLite file. If it is new, create the tables that all indexes share.
 
     Raises:
         ConfigurationError: Its folder does not exist.
@@ -151,7 +152,10 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def _claim(db: sqlite3.Connection, path: str) -> None:
-    """Create the tables of a new file. Reject a foreign file before anything is written to it."""
+    """Create the shared tables in a new file.
+
+    Reject another program's file before writing to it.
+    """
     with db:
         db.execute("BEGIN IMMEDIATE")
         (application,) = db.execute("PRAGMA application_id").fetchone()
@@ -195,7 +199,7 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def errors_of(path: str) -> Iterator[None]:
-    """Translate the errors that occur while a file is used into errors of the package.
+    """Turn errors while a file is used into errors of crawldedup.
 
     They come from SQLite, or from values in the file that only another program can have written.
 
@@ -226,7 +230,7 @@ def errors_of(path: str) -> Iterator[None]:
 
 
 def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> IndexEntry | None:
-    """Look for the index that a layout names.
+    """Find the index in a file that has the namespace of a layout.
 
     Returns:
         Its number, and its layout with its own key; None if it is absent or was cleared.
@@ -245,7 +249,7 @@ def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> IndexEntry 
 
 
 def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> IndexEntry:
-    """Return what `find_index` does, after creating the index if it is absent or was cleared."""
+    """Return an index as `find_index` does, but first create it if it is absent or was cleared."""
     entry = find_index(db, layout, path)
     if entry is not None:
         return entry
@@ -263,7 +267,7 @@ def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> IndexEntry
 
 
 def clear_index(db: sqlite3.Connection, namespace: str) -> None:
-    """Drop the tables and the profile of an index.
+    """Drop the tables of an index, and forget its profile.
 
     The index keeps its number, because running crawlers continue with it.
     """

@@ -1,4 +1,4 @@
-"""Find the candidates of each query of a batch, in their state when it is the query's turn.
+"""Find the pages to compare with each page of a batch, as they are when it is that page's turn.
 
 The file is searched once for all queries that need it. `Changes` knows what earlier pages of the
 batch have changed since then. If that isn't enough to know which pages a query is compared with,
@@ -22,7 +22,7 @@ from crawldedup.stores.sqlite.index import SqliteIndex
 
 
 class BatchSearch:
-    """Finds the pages that the queries of a batch are compared with."""
+    """Finds the remembered pages to compare with each page of a batch."""
 
     def __init__(self, index: SqliteIndex, queries: Sequence[Query], changes: Changes) -> None:
         self._index = index
@@ -32,7 +32,10 @@ class BatchSearch:
         self._found: dict[int, Candidates] = {}
 
     def look_ahead(self, places: Sequence[int]) -> None:
-        """Search for the queries at these places, and load the pages that they may accept."""
+        """Search for several queries at once, given by their places in the batch.
+
+        This also loads the pages that the queries may accept.
+        """
         if not places:
             return
         self._found = batch_candidates(self._index, self._queries, places)
@@ -45,7 +48,7 @@ class BatchSearch:
         self._changes.load(numbers)
 
     def candidates(self, place: int) -> list[Candidate]:
-        """Return the candidates of a query, as their pages are now."""
+        """Return the pages to compare a query with, as they are now."""
         found = self._found.get(place)
         if found is not None:
             in_ranges = self._in_ranges(found)
@@ -58,7 +61,7 @@ class BatchSearch:
         return single_candidates(self._index, self._queries[place])
 
     def _in_ranges(self, found: Candidates) -> list[Candidate] | None:
-        """Return the candidates by search keys, or None if there are too many to compare."""
+        """Return the pages found by search keys, or None if there are too many to compare."""
         candidates = [
             candidate
             for candidate in found.pages
@@ -73,7 +76,7 @@ class BatchSearch:
         return candidates if keys <= found.room else None
 
     def _filed(self, found: Candidates) -> set[int] | None:
-        """Return the numbers of the candidates by exact keys, or None if some are unknown."""
+        """Return the numbers of the pages found by exact keys, or None if some are unknown."""
         filed: set[int] = set()
         for hits in found.exact_hits:
             newest = self._newest(hits)
@@ -83,7 +86,7 @@ class BatchSearch:
         return filed
 
     def _newest(self, hits: ExactHits) -> list[int] | None:
-        """Return the pages that were added last under an exact key, or None if that isn't known."""
+        """Return the pages that were last added under an exact key, or None if that isn't known."""
         refiled = self._changes.refiled_under(hits.table, hits.key)
         if not hits.numbers and not refiled:
             return []
@@ -97,7 +100,7 @@ class BatchSearch:
         return newest if are_later else None
 
     def _compared(self, place: int, numbers: set[int]) -> list[Candidate]:
-        """Return pages of exact keys as candidates; compare those that have changed."""
+        """Turn pages found by exact keys into candidates. Changed ones are compared again."""
         others = self._found[place].others
         candidates = []
         changed = []

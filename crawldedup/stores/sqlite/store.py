@@ -1,4 +1,4 @@
-"""The embedded stores: in a SQLite file for the processes of one machine, and in memory.
+"""The stores in a SQLite file, for the processes of one machine, and in memory.
 
 Each method is one transaction, which `SqliteStore._locked` begins. `decide.py` decides about pages.
 """
@@ -36,7 +36,7 @@ from crawldedup.stores.sqlite.index import SqliteIndex
 
 
 class SqliteStore:
-    """The `Store` of one namespace of a SQLite file.
+    """A store for one index in a SQLite file. `Store` describes its methods.
 
     Several threads may share a store, and several processes a file. After a fork, the child
     connects again and works as the same crawler as its parent.
@@ -238,7 +238,7 @@ class SqliteStore:
                 yield None if profile == schema.CLEARED else self._index
 
     def _connection(self) -> sqlite3.Connection:
-        """Return the connection, after making it if necessary.
+        """Return the connection to the file, and connect first if necessary.
 
         As a context manager, it commits the transaction, or rolls it back after an error.
         """
@@ -250,7 +250,7 @@ class SqliteStore:
         return self._db
 
     def _reopen_in_child(self, db: sqlite3.Connection) -> None:
-        """Continue as the crawler of the process that forked this one."""
+        """After a fork, reconnect and continue as the crawler of the parent process."""
         with db:
             db.execute("BEGIN IMMEDIATE")
             if self.session.number:
@@ -259,14 +259,14 @@ class SqliteStore:
                 self._find_index(db)
 
     def _exists(self) -> bool:
-        """Return whether the file isn't empty. An empty file has no index."""
+        """Return whether the file has any content. An empty file has no index."""
         if self._db is not None:
             return True
         path = Path(self._path)
         return path.exists() and path.stat().st_size > 0
 
     def _find_index(self, db: sqlite3.Connection) -> None:
-        """Look for the index in the file, and use its layout."""
+        """Look for the index in the file. If it is there, use its layout."""
         entry = schema.find_index(db, self.layout, self._path)
         if entry is None:
             self._index = None
@@ -275,7 +275,7 @@ class SqliteStore:
         self._index = SqliteIndex(db, entry.number, entry.layout, self._path)
 
     def _join(self, db: sqlite3.Connection, session: CrawlSession) -> SqliteIndex:
-        """Begin the index if it is absent, and join its crawl."""
+        """Create the index if it is absent, and join its crawl."""
         entry = schema.begin_index(db, self.layout, self._path)
         index = SqliteIndex(db, entry.number, entry.layout, self._path)
         self.layout = entry.layout
@@ -291,7 +291,7 @@ class SqliteStore:
         return int(self._clock())
 
     def _leave_parent(self) -> None:
-        """Give up the connection after a fork.
+        """Give up the connection that a forked process has inherited from its parent.
 
         SQLite would mistake the parent's locks for locks of this process, and pages would get lost.
         """
@@ -310,7 +310,7 @@ class SqliteStore:
 
 
 class MemoryStore(SqliteStore):
-    """An index that ends with its process. Threads may share it."""
+    """An index in memory, which ends with its process. Threads may share it."""
 
     schemes: ClassVar[tuple[str, ...]] = ("memory",)
     is_persistent: ClassVar = False
