@@ -86,7 +86,7 @@ def allowed_values(option: Option) -> str:
     try:
         option.check(option.name, object())
     except ConfigurationError as error:
-        return str(error).partition("it must be ")[2].rstrip(".")
+        return str(error).partition(" must be ")[2].rstrip(".")
     raise ValueError(f"the check of {option.name} accepts anything")
 
 
