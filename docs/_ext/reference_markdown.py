@@ -136,7 +136,7 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     lines = [f"## {method} {path}", "", f"{operation['summary']}. {operation['description']}", ""]
     if query:
         lines += [
-            f"With HTML or plain text, the query names the page: {query}."
+            f"If the body is HTML or plain text, the query can have these parameters: {query}."
             if asked
             else f"Query: {query}.",
             "",
