@@ -157,9 +157,9 @@ class Options:
     recall: float = option(
         0.98,
         checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
-        "The share of the pages with exactly this `similarity` that are accepted. In addition, "
-        "the search misses half as many pages as the recall allows for, and more in very large "
-        "indexes. A higher recall costs more probes.",
+        "The share of the pages with exactly this `similarity` that are accepted. In addition, the "
+        "search misses half as many pages as are rejected, and more in very large indexes. A "
+        "higher recall costs more probes.",
         owner="library",
     )
     ttl: float | str | None = option(
