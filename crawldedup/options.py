@@ -152,22 +152,22 @@ class Options:
     similarity: float = option(
         0.9,
         check_similarity,
-        "The similarity at which a page is a near duplicate: the Jaccard similarity of word "
-        "3-shingles.",
+        "How similar two texts must be for the later page to count as a near duplicate: the "
+        "Jaccard similarity of their word 3-shingles.",
     )
     recall: float = option(
         0.98,
         checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
-        "The share of the pages with exactly this `similarity` that are accepted. The search "
-        "itself misses half as many pages as the recall allows for, and more in very large "
-        "indexes. A higher share costs more probes.",
+        "The share of the pages with exactly this `similarity` that are accepted. In addition, the "
+        "search misses half as many pages as are rejected, and more in very large indexes. A "
+        "higher recall costs more probes.",
         owner="library",
     )
     ttl: float | str | None = option(
         None,
         checks.ttl_seconds,
-        'Forget pages that have not been seen for this long: a text such as "30d", or a number '
-        "of seconds.",
+        'Forget pages that have not been seen for this long, given as a text such as "30d" or as '
+        "a number of seconds.",
     )
     ttl_refresh: bool = option(
         True,
@@ -184,15 +184,15 @@ class Options:
     store_urls: bool = option(
         True,
         checks.flag,
-        "Remember URLs. False keeps only 64 bits of each, so that verdicts do not name an "
-        "original.",
+        "Remember the URLs of pages. With False, only 64 bits of each URL are kept, so verdicts "
+        "do not name an original.",
         owner="library",
     )
     extractor: str = option(
         "blocks",
         _check_in("crawldedup.reading.extract", "check_extractor"),
-        "What finds the main text: blocks, trafilatura, text (all visible text), or the dotted "
-        "path of your own extractor.",
+        "The extractor, which finds the main text of a page: blocks, trafilatura, text (all "
+        "visible text), or the dotted path of your own.",
     )
     content: Any = option(
         None,
@@ -203,43 +203,45 @@ class Options:
     min_words: int = option(
         MIN_WORDS,
         checks.whole(1, 1000),
-        "A page with fewer words is thin, and only exact copies of it are duplicates.",
+        "A page with fewer words than this is thin, which means that only exact copies of it are "
+        "duplicates.",
     )
     distinguish: str = option(
         "siblings",
         _distinguish,
-        "Which pages stay apart no matter how similar they are: pages of one site whose marks "
-        "say so (siblings), these and pages with different numbers or main headings (numbers), "
-        "or none (nothing).",
+        "With siblings, pages of one site stay apart, no matter how similar their texts are, if "
+        "their marks say that their content is different. With numbers, so do pages with "
+        "different numbers or main headings. With nothing, similarity alone decides.",
     )
     distinguish_params: Any = option(
         None,
         _check_in("crawldedup.scope", "check_parameters"),
-        "Query parameters whose values keep pages apart, no matter how similar they are. Give "
-        'their names in a list or separated by commas, or by host as in {"shop.example": ["img", '
+        "Query parameters whose values keep pages apart, no matter how similar the pages are. "
+        'Give the names in a list, separated by commas, or by host as in {"shop.example": ["img", '
         '"color"]}.',
     )
     apart: Any = option(
         None,
         _check_in("crawldedup.apart", "check_apart"),
         "A file of pages that are not compared with any other page, because you know that they "
-        'are not copies: "apart.jl". `crawldedup restore --apart` writes it. In the library, it '
-        "can also be a list of URLs.",
+        'are not copies, such as "apart.jl". `crawldedup restore --apart` writes it. In the '
+        "library, it can also be a list of URLs.",
     )
     ignore_marks: Any = option(
         None,
         _check_in("crawldedup.marks.quiet", "check_ignored_marks"),
-        "Marks that do not keep pages apart, by host, because they change by themselves: "
-        '{"news.example": ["picture"]}. "*" stands for every host. The marks are name, picture, '
-        "player, data, listing, text, links, comments and rest. Pages that differ only in these "
-        "marks are dropped.",
+        "Marks that do not keep pages apart because they change by themselves. They are listed by "
+        'host, as in {"news.example": ["picture"]}, and "*" stands for every host. The marks are '
+        "name, picture, player, data, listing, text, links, comments and rest. Pages that differ "
+        "only in these marks are dropped.",
     )
     volatile: bool | str = option(
         "known",
         checks.one_of(True, False, "known"),
-        "Leave out lines whose numbers change with every load. With known, the lines that an "
-        "index knows are left out. With true, the default in crawls, the index also learns more "
-        "of them from pages that come twice within minutes. With false, no lines are left out.",
+        "Leave out lines whose numbers change with every load. With known, lines are left out if "
+        "the index has learned that they change. With true, the default in crawls, the index also "
+        "learns new ones from pages that are loaded twice within minutes. With false, no lines "
+        "are left out.",
         kind=bool,
     )
     keep_texts: bool = option(
@@ -252,15 +254,15 @@ class Options:
         None,
         _paragraphs,
         "With mark, the verdict of each new page says how much of it is on earlier pages, "
-        "paragraph by paragraph. With a share such as 0.2, a page is also a duplicate if a "
+        "paragraph by paragraph. With a share such as 0.2, a page also counts as a duplicate if a "
         "smaller share of its words is new.",
         kind=float,
     )
     paragraph_ttl: float | str | None = option(
         30 * 86400,
         checks.ttl_seconds,
-        'Forget the paragraphs of a page after this time: a text such as "30d", or a number of '
-        "seconds.",
+        'Forget the paragraphs of a page after this time, given as a text such as "30d" or as a '
+        "number of seconds.",
         owner="library",
         kind=str,
     )
@@ -273,15 +275,16 @@ class Options:
     expected_pages: int = option(
         0,
         checks.whole(0, 10**12),
-        "Search as if the index already had this many pages, instead of going by its present size.",
+        "Search as if the index already contained this many pages, instead of going by its actual "
+        "size.",
         owner="library",
     )
     key: int | bytes | None = option(
         None,
         checks.secret,
-        "The secret that keeps others from making pages that collide. With None, the index has "
-        "its own, which is chosen at random when it begins. With 0, there is no key, and "
-        "fingerprints are the same everywhere.",
+        "The secret that keeps others from making pages that collide. With None, the index has a "
+        "secret of its own, which is chosen at random when the index begins. With 0, there is no "
+        "secret, and fingerprints are the same everywhere.",
         owner="library",
         shown=False,
     )

@@ -108,31 +108,31 @@ class CrawlOptions(Options):
     reloads: int = _option(
         0,
         checks.whole(0, 5),
-        "The number of pages of each host that are loaded twice to learn which lines and marks "
-        "change with every load.",
+        "The number of pages of each host that are loaded twice, so that the crawl can learn "
+        "which lines and marks change with every load.",
     )
     enabled: bool = _option(True, checks.flag, "With False, crawldedup is turned off.")
     action: str = _word(
         "drop-items",
         "drop drop-items mark",
-        "What happens to a duplicate: drop its items and follow its links (drop-items), drop the "
-        "page, or mark it.",
+        "What happens to a duplicate: its items are dropped and its links are followed "
+        "(drop-items), the whole page is dropped (drop), or it is only marked (mark).",
     )
     keep_per_cluster: int = _option(
         1,
         checks.whole(1),
-        "The number of pages with the same content that pass, including the original.",
+        "The number of pages with the same content that are delivered, including the original.",
     )
     trusted_sites: frozenset[str] | None = _optional(
         check_sites,
-        "The sites for whose pages others may be dropped. Duplicates of pages on other sites "
-        "pass. With None, all sites are trusted.",
+        "The sites for whose pages others may be dropped. Duplicates of pages on any other site "
+        "are delivered. With None, all sites are trusted.",
     )
     unchecked_urls: tuple[Pattern, ...] = _option(
         (),
         check_patterns,
-        "Regular expressions for the URLs of pages that are not checked. They are fetched after "
-        "all others, and delivered even if they are copies.",
+        "Regular expressions for the URLs of pages that are not checked. Such pages are fetched "
+        "after all others, and delivered even if they are copies.",
         kind=str,
     )
     prefer: tuple[Pattern, ...] | None = _optional(
@@ -144,33 +144,34 @@ class CrawlOptions(Options):
     canonical: str = _word(
         "compare",
         "ignore compare",
-        "With compare, a similarity that is lower by 0.1 makes a page a duplicate of the canonical "
-        "page that it names. With ignore, the canonical page has no effect.",
+        "With compare, a page counts as a duplicate of the canonical page that it names even if "
+        "the similarity is up to 0.1 too low. With ignore, the canonical page has no effect.",
         "request",
     )
     wall: str = _word(
         "warn",
         "warn close ignore",
-        "What happens at a wall, such as a login form: log it (warn), stop crawling the site "
-        "(close), or nothing (ignore).",
+        "What happens at a wall, such as a login form in place of pages: the crawl logs it "
+        "(warn), stops crawling the site (close), or does nothing (ignore).",
     )
     revisit: str = _word(
         "keep",
         "keep drop",
-        "With drop, a page is treated as a duplicate if it has not changed since an earlier crawl.",
+        "With keep, a known page is delivered again. With drop, it is treated like a duplicate if "
+        "it has not changed since an earlier crawl.",
     )
     revisit_similarity: float | None = _optional(
         check_similarity,
-        "With revisit drop, how similar a page must be to the text that was delivered last to "
-        "count as unchanged. With None, the texts have to be equal.",
+        "If revisit is drop: how similar a page must be to the text that was delivered last to "
+        "count as unchanged. With None, the texts must be equal.",
         float,
     )
     text: bool | str = _option(
         False,
         _check_text,
-        "Put the main text of each checked page, and its name, into the meta of its request for "
-        "the callback, as crawldedup_text and crawldedup_name. With own, the text lacks the lines "
-        "that its site repeats on nearly all pages.",
+        "Pass the main text and the name of each checked page to the callback, as crawldedup_text "
+        "and crawldedup_name in the meta of the request. With own, lines that the site repeats on "
+        "nearly all pages are left out of the text.",
     )
     set_aside: str | None = _optional(
         check_path,
@@ -188,21 +189,21 @@ class CrawlOptions(Options):
     )
     rules: str | None = _optional(
         checks.string,
-        "A file with URL rules, which `crawldedup advise --output` writes. If a rule takes a URL "
-        "for a copy, its request is skipped, once a copy of the page is confirmed. One in twenty "
-        "of these requests is sent as a check.",
+        "A file with URL rules, which `crawldedup advise --output` writes. If a rule says that a "
+        "URL leads to a copy, its request is skipped once a copy of that page is confirmed. One "
+        "in twenty of these requests is sent as a check.",
     )
     postpone: bool = _option(
         True,
         checks.flag,
-        "Fetch URLs that promise new content first: a URL waits behind others if the last pages "
-        "of its pattern were copies. Nothing is skipped.",
+        "Fetch URLs that promise new content first: a URL waits behind others if the most recent "
+        "pages of its pattern were copies. Nothing is skipped.",
     )
     budget: int | None = _optional(
         _check_budget,
         "The number of pages in a row without anything new after which a pattern of URLs ends. "
-        "The rest of its pages are skipped, except for samples. If a sample brings something new, "
-        "they are fetched after all. With None or 0, no pattern ends.",
+        "The rest of the pages of that pattern are skipped, except for samples. If a sample "
+        "brings something new, they are fetched after all. With None or 0, no pattern ends.",
         int,
     )
     workers: int = _optional(
@@ -217,12 +218,12 @@ class CrawlOptions(Options):
     journal: str | bool = _option(
         "crawldedup",
         check_journal,
-        "The directory for the journal of the crawl, from which reports are made. A relative "
-        "path is below the data directory of the project. With False, no journal is written.",
+        "The directory for the journal of the crawl, from which reports are made. A relative path "
+        "starts at the data directory of the project. With False, no journal is written.",
     )
     crawl: str | None = _optional(
         checks.namespace,
-        "The name that the processes of one crawl share. With None, it consists of the name of "
+        "The name that all processes of one crawl share. With None, it consists of the name of "
         "the spider and the time.",
     )
     report: str | None = _optional(
@@ -232,14 +233,15 @@ class CrawlOptions(Options):
     )
     item_fields: tuple[str, ...] | None = _optional(
         check_item_fields,
-        "The fields whose text decides whether two items are duplicates. Setting this adds the "
+        "The fields whose text decides whether two items are duplicates. This setting enables the "
         "item pipeline.",
         owner="items",
     )
     item_action: str = _word(
         "drop",
         "drop mark",
-        "What happens to a duplicate item: drop it, or write the verdict into its fields (mark).",
+        "What happens to a duplicate item: it is dropped (drop), or its verdict is written into "
+        "its fields (mark).",
         "items",
     )
 

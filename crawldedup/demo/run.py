@@ -209,8 +209,8 @@ def score_lines(score: Score) -> Iterator[Text]:
         f"mistake{_named(score.missed)}"
     )
     yield Text(
-        f"not scored: {score.unscored} thin, empty, garbled and calendar pages, which may count as "
-        "either"
+        f"not scored: {score.unscored} very short, empty, garbled and calendar pages, which may "
+        "count as either"
     )
     yield Text(
         f"not compared: {pluralize(score.revisits, 'repeat visit')}, and "

@@ -32,8 +32,8 @@ Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
 Url = Annotated[
     Name,
     Meta(
-        description="The URL of the page, which can be empty if nothing depends on it. A name that "
-        "is not a URL, such as the number of a text, is taken as it is, and has no site."
+        description="The URL of the page. It can be empty if nothing depends on it. A name that "
+        "is not a URL, such as the number of a text, is used as it is, and has no site."
     ),
 ]
 
@@ -90,7 +90,7 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
     fingerprint: Annotated[
         SentFingerprint | None,
-        Meta(description="In Python: `wire.plain` of a fingerprint made with the index's key."),
+        Meta(description="A fingerprint made with the index's key, in Python by `wire.plain`."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -110,7 +110,7 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SentPage(KnownPage, kw_only=True, dict=True):
-    """A page: one of `html`, `html_base64`, `text` and `fingerprint`."""
+    """A page, given as one of `html`, `html_base64`, `text` and `fingerprint`."""
 
     # There is no `delivered`: only the process that delivers a page can tell the store about it,
     # and that is never a client.
@@ -149,8 +149,8 @@ class SentPage(KnownPage, kw_only=True, dict=True):
         str | None,
         Meta(
             description=(
-                "The URL that the page names as its original. A similarity that is lower by 0.1 "
-                "is enough to be a duplicate of it."
+                "The URL that the page names as its original. To be a duplicate of that page, it "
+                "is enough if the similarity is lower by up to 0.1."
             )
         ),
     ] = None
@@ -177,8 +177,9 @@ class SentPage(KnownPage, kw_only=True, dict=True):
         float | None,
         Meta(
             description=(
-                "The similarity at which a revisit is unchanged, above 0.5 and at most 1. The "
-                "text of the earlier visit stays remembered. null requires equal texts."
+                "The similarity from which a revisit counts as unchanged, above 0.5 and at most "
+                "1. The text of the earlier visit stays remembered. With null, the texts must be "
+                "equal."
             )
         ),
     ] = None
@@ -196,7 +197,7 @@ class SentPage(KnownPage, kw_only=True, dict=True):
 
 
 class CheckedPage(SentPage, kw_only=True, dict=True):
-    """A page with its URL: one of `html`, `html_base64`, `text` and `fingerprint`."""
+    """A page with its URL, given as one of `html`, `html_base64`, `text` and `fingerprint`."""
 
     url: Url
 

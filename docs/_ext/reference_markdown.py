@@ -86,7 +86,7 @@ def allowed_values(option: Option) -> str:
     try:
         option.check(option.name, object())
     except ConfigurationError as error:
-        return str(error).partition("it must be ")[2].rstrip(".")
+        return str(error).partition(" must be ")[2].rstrip(".")
     raise ValueError(f"the check of {option.name} accepts anything")
 
 
@@ -136,7 +136,7 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     lines = [f"## {method} {path}", "", f"{operation['summary']}. {operation['description']}", ""]
     if query:
         lines += [
-            f"With HTML or plain text, the query names the page: {query}."
+            f"If the body is HTML or plain text, the query can have these parameters: {query}."
             if asked
             else f"Query: {query}.",
             "",

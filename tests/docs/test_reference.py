@@ -7,7 +7,9 @@ import importlib
 import inspect
 import re
 import shlex
+import sqlite3
 from argparse import ArgumentParser
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,9 @@ from scrapy.settings import Settings
 
 import crawldedup
 import crawldedup.journal as crawl_journal
-from crawldedup import client, errors, scrapy_plugin
+from crawldedup import aside, client, errors, scrapy_plugin
 from crawldedup.cli import parser
+from crawldedup.scan.read import FORMAT
 from crawldedup.scrapy_plugin import command, overrides, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.service import app, metrics
@@ -96,6 +99,24 @@ def test_every_kind_of_error_is_in_the_reference() -> None:
     assert {name: (counter, what == "ends") for name, counter, what in rows} == {
         cls.__name__: (cls.counter, cls.is_fatal) for cls in [*public, client.ServiceError]
     }
+
+
+def test_the_reference_has_the_versions_of_the_files(tmp_path: Path) -> None:
+    page = (REFERENCE / "files.md").read_text("utf-8")
+    with crawldedup.Deduplicator(f"sqlite:///{tmp_path}/a.sqlite") as dedup:
+        profile = dedup.info().profile
+    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as db:
+        (layout,) = db.execute("PRAGMA user_version").fetchone()
+    (shown,) = re.findall(r"^\S+/key\.\S+$", page, re.MULTILINE)
+    assert shown.rpartition("/")[0] == profile.rpartition("/")[0]
+    *_, fingerprint, tables, _ = profile.split("/")
+    assert f"| `{fingerprint}` | the version of the fingerprint |" in page
+    assert f"| `{tables}` |" in page
+    assert f"(#sqlite-index) | layout `{layout}` |" in page
+    assert f"(#work-folder-of-a-scan) | format `{FORMAT}` |" in page
+    assert f'"format": {FORMAT}`' in page
+    assert f"| format `{crawl_journal.VERSION}`, `{crawl_journal.FORMAT}` in" in page
+    assert f"| format `{aside.VERSION}`, `{aside.FORMAT}` in" in page
 
 
 def dedup_parser() -> ArgumentParser:
