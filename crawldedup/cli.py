@@ -66,12 +66,13 @@ _CHECKING: Final = (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS)
 _COMPARED: Final[Arguments] = {
     "pages": argument(_ONE_PAGE, "PAGE", nargs=2),
     "--urls": argument(
-        "URLs of the two pages; their marks count if both are on one site (default: their own)",
+        "URLs that the two pages came from; marks count if both are on one site (default: their "
+        "own)",
         "URL",
         nargs=2,
     ),
     "--store": argument(
-        "decide as this index would, with its key (default: as ten indexes would)", "STORE"
+        "decide as this index would, using its key (default: as ten new indexes would)", "STORE"
     ),
     **_DETAIL,
 }
@@ -84,17 +85,20 @@ _SCANNED: Final[Arguments] = {
     ),
     "--force": argument("replace the file if it exists", action="store_true"),
     "--work": argument(
-        ("save what was read in this folder (default: next to --output)"), "FOLDER", type=Path
+        "keep what has been read in this folder, for later scans (default: next to --output)",
+        "FOLDER",
+        type=Path,
     ),
     "--exact": argument(
-        "decide by exact similarities, or by estimates, as a crawl does (default: exact)",
+        "decide by exact similarities; with --no-exact, by estimates, as a crawl does (default: "
+        "exact)",
         action=BooleanOptionalAction,
         default=True,
     ),
     **_WORKERS,
     "--keep": argument(
-        "which page of a cluster to keep: the first one, or the first one whose URL has no "
-        "session, campaign, print or mobile view (default: best)",
+        "which page of a cluster to keep: the first one, or the best one, which means the first "
+        "whose URL has no session ID or campaign and is not a print or mobile view (default: best)",
         choices=("best", "first"),
         default="best",
     ),
@@ -116,7 +120,9 @@ _FILTERED: Final[Arguments] = {
         required=True,
     ),
     "--dropped": argument("write JSON lines that say what was left out and why", "FILE"),
-    "--against": argument("also leave out what this index knows; nothing is added to it", "STORE"),
+    "--against": argument(
+        "also leave out the pages that this index knows; nothing is added to the index", "STORE"
+    ),
     "--revisit": argument(
         "write a revisit record for each exact copy in a web archive", action="store_true"
     ),
@@ -138,7 +144,9 @@ _RESTORED: Final[Arguments] = {
         required=True,
     ),
     "--site": argument("only items of this site, such as example.com", "SITE"),
-    "--pattern": argument("only items in whose URL this regular expression is found", "REGEX"),
+    "--pattern": argument(
+        "only items whose URL contains a match for this regular expression", "REGEX"
+    ),
     "--similarity": argument(
         "only items whose similarity to the page they were dropped for is in this range, lower "
         "number first",
@@ -157,8 +165,8 @@ _RESTORED: Final[Arguments] = {
         "TIME",
     ),
     "--again": argument(
-        "only items that aren't copies at this similarity when compared again with --kept, with "
-        "the options below",
+        "compare the items with those of --kept again, at this similarity and with the options "
+        "below, and restore only those that are not copies",
         "X",
         type=float,
     ),
@@ -168,30 +176,35 @@ _RESTORED: Final[Arguments] = {
         nargs="+",
     ),
     "--apart": argument(
-        "add the pages of these items to this file, for CRAWLDEDUP_APART: later crawls keep them",
+        "add the pages of these items to this file, which CRAWLDEDUP_APART can name so that later "
+        "crawls keep them",
         "FILE",
     ),
     "--force": argument("replace the file if it exists", action="store_true"),
     **FIELD_ARGUMENTS,
 }
 _DECIDING: Final = tuple(name for name in PROFILE_OPTIONS if name != "apart")
-_FIND: Final = "list the remembered pages that resemble a page, without remembering it"
-_EXPLAIN: Final = "show the verdict that a page would get now and why, without remembering it"
+_FIND: Final = "list the pages in an index that resemble a page, without adding it to the index"
+_EXPLAIN: Final = (
+    "show the verdict that a page would get now and why, without adding it to the index"
+)
 _SHELL: Final = {"shell": argument("the shell", choices=("bash", "zsh", "fish"))}
 _FOUND: Final = {
     "page": argument(_ONE_PAGE, "PAGE"),
     "--url": argument("the URL of the page (default: its own)", "URL"),
 }
 _FORGOTTEN: Final = {
-    "urls": argument("a page's URL, as it was crawled", "URL", nargs="+"),
+    "urls": argument("URL of a page, as it was crawled", "URL", nargs="+"),
     # Pages are removed in every scope. In earlier versions, a scope had to be given.
     "--scope": argument(argparse.SUPPRESS, dest="any_scope"),
 }
-_YES: Final = {"--yes": argument("do it", action="store_true")}
+_YES: Final = {"--yes": argument("confirm the removal", action="store_true")}
 _ALIKE: Final = {"store": "memory://", "key": 0}  # so results are the same everywhere
 _COMMANDS: Final[dict[str, Command]] = {
     "demo": DEMO,
-    "check": Command("decide about pages and remember them", _PAGES_OR_ONE, _CHECKING, run="check"),
+    "check": Command(
+        "check pages against an index, and add them to it", _PAGES_OR_ONE, _CHECKING, run="check"
+    ),
     "find": Command(
         _FIND, _FOUND, _ASKING, run="find", inherited=("extractor", "distinguish", "scope")
     ),
@@ -241,7 +254,7 @@ _COMMANDS: Final[dict[str, Command]] = {
         run="forget_given",
     ),
     "clear": Command(
-        "remove all pages of a namespace, no matter which options or version made it",
+        "remove all pages of a namespace, no matter which options or version created it",
         _YES,
         INDEX_OPTIONS,
         run="clear",
@@ -251,7 +264,7 @@ _COMMANDS: Final[dict[str, Command]] = {
     "report": REPORT,
     "changes": CHANGES,
     "advise": Command(
-        "find out which downloads a crawl can save, with rules for its URLs",
+        "find rules for URLs that let the next crawl skip the download of copies",
         _ADVISED,
         module="crawldedup.report.advise",
         run="advise",
@@ -262,14 +275,14 @@ _COMMANDS: Final[dict[str, Command]] = {
         _RESTORED,
         ("recall", *_DECIDING),
         description="Writes items from the file of CRAWLDEDUP_SET_ASIDE as JSON lines, in their "
-        "original order. If there are several conditions, all must hold.",
+        "original order. If you give several conditions, an item has to meet all of them.",
         module="crawldedup.commands.restore",
         run="restore",
         index=None,
     ),
     "bench": BENCH,
     "completion": Command(
-        "print the script that completes commands and options in a shell",
+        "print a script with which a shell completes commands and options",
         _SHELL,
         description="Prints a script for bash, zsh or fish that completes commands and options.",
         module="crawldedup.cli",

@@ -60,8 +60,8 @@ BENCH: Final = Command(
     _OPTIONS,
     # A small corpus would make every search look complete.
     {"expected_pages": 10_000_000},
-    "Gives the pages to each method in order, and compares what it flags with the exact Jaccard "
-    "similarity of all pairs.",
+    "Passes the pages to each method in order, and uses the exact Jaccard similarities of all "
+    "pairs to check which pages it flags.",
     module=__name__,
     index=None,
 )

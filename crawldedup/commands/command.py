@@ -69,8 +69,8 @@ def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str
 
 
 _FORMATS: Final = (
-    "write the rules themselves, or the format of another tool: a file for "
-    "duplicate-url-discarder, or the deny patterns of a LinkExtractor (default: rules)"
+    "write the rules for crawldedup, or for another tool: a file for duplicate-url-discarder, or "
+    "the deny patterns of a LinkExtractor (default: rules)"
 )
 ADVISE_OPTIONS: Final[Arguments] = {
     "--format": argument(
@@ -79,11 +79,13 @@ ADVISE_OPTIONS: Final[Arguments] = {
 }
 
 FIELD_ARGUMENTS: Final[Arguments] = {
-    "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
-    "--html-field": argument("field of a feed with HTML (default: html or text)", "FIELD"),
-    "--text-field": argument("field of a feed with plain text", "FIELD"),
+    "--url-field": argument(
+        "field of a feed that contains the URL (default: url)", "FIELD", default="url"
+    ),
+    "--html-field": argument("field of a feed that contains HTML (default: html or text)", "FIELD"),
+    "--text-field": argument("field of a feed that contains plain text", "FIELD"),
     "--title-field": argument(
-        "field of a feed with the title of a plain text (default: title)",
+        "field of a feed that contains the title of a plain text (default: title)",
         "FIELD",
         default="title",
     ),
@@ -159,7 +161,7 @@ def _store_of_environment() -> tuple[str, str]:
         raise ConfigurationError(f"{STORE_FILE_VARIABLE}: {file} cannot be read: {error}") from None
     if not content:
         raise ConfigurationError(
-            f"{STORE_FILE_VARIABLE}: {file} is empty, but must hold the URL of the store"
+            f"{STORE_FILE_VARIABLE}: {file} is empty, but must contain the URL of the store"
         )
     return content, STORE_FILE_VARIABLE
 

@@ -197,7 +197,7 @@ def single_source(name: str) -> Page:
     """
     pages = list(readable_sources([name]))
     if len(pages) != 1:
-        raise ConfigurationError(f"{name!r} holds {len(pages)} pages; name exactly one page")
+        raise ConfigurationError(f"{name!r} contains {len(pages)} pages; name exactly one page")
     return pages[0]
 
 

@@ -60,7 +60,8 @@ def warcs_in(path: Path) -> list[tuple[int, int]]:
             raise ConfigurationError(f"{path} cannot be read as a WACZ: {error}") from error
     if any(member.compress_type != ZIP_STORED or member.flag_bits & 1 for member in members):
         raise ConfigurationError(
-            f"{path} contains WARC files that are compressed once more: unpack it, and name them"
+            f"{path} contains WARC files that are compressed a second time: unpack it, and name "
+            "the WARC files"
         )
     if any(end > start for (_, end), (start, _) in pairwise(sorted(places))):
         raise ConfigurationError(

@@ -50,13 +50,14 @@ _ARGUMENTS: Final[Arguments] = {
         nargs="?",
     ),
     "--since": argument(
-        "compare LATER, by default the last crawl, with its spider's last crawl that began by "
-        "TIME: a time in UTC, such as 2026-11-28 or 2026-11-28T09:00, or an age, such as 12h or 1d",
+        "compare LATER, by default the last crawl, with the last crawl by the same spider that "
+        "began at TIME or earlier: a time in UTC, such as 2026-11-28 or 2026-11-28T09:00, or an "
+        "age, such as 12h or 1d",
         "TIME",
     ),
     "--source": argument(
-        "folder in which to look up crawls by name and by time (default: for --since, the folder "
-        f"of LATER; otherwise {DEFAULT_SOURCE})",
+        "folder in which to look for crawls by name and by time (default: with --since, the folder "
+        f"of LATER; otherwise, {DEFAULT_SOURCE})",
         "FOLDER",
     ),
     "-o --output": argument(
@@ -69,7 +70,7 @@ CHANGES: Final = Command(
     "show what changed between two crawls of the same sites",
     _ARGUMENTS,
     description="Compares the journals of two crawls page by page: new, changed, unchanged, moved, "
-    "gone and unknown. A page is only gone if the later crawl got status 404 or 410.",
+    "gone and unknown. A page is gone only if the later crawl got status 404 or 410.",
     module=__name__,
     run="changes",
     index=None,
@@ -184,8 +185,8 @@ def _check_apart(journals: Sequence[Journal], database: "Database") -> None:
     for row in database.rows("joined"):
         path = printable(str(journals[row["process"]].path))
         raise ConfigurationError(
-            f"{path} holds the journals of {row['crawls']} crawls, so times would count from the "
-            "first one: put each journal in its own file"
+            f"{path} contains the journals of {row['crawls']} crawls, so times would count from "
+            "the first one: put each journal in its own file"
         )
 
 

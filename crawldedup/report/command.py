@@ -24,7 +24,7 @@ ARGUMENTS: Final[Arguments] = {
     "--crawl": argument("report on this crawl (default: the last one)", "NAME"),
     "--against": argument(
         "compare with this crawl of the sources, with the last crawl of another source, or with "
-        '"previous", the last crawl before by the same spider',
+        '"previous", the crawl before it by the same spider',
         "CRAWL",
     ),
 }
@@ -37,7 +37,7 @@ REPORT: Final = Command(
         "--source": argument("the same as SOURCE, as in `crawldedup changes`", "FOLDER"),
         **ARGUMENTS,
     },
-    description="Reads the journals of all processes of a crawl, while it runs or later.",
+    description="Reads the journals of all processes of a crawl, while it is running or later.",
     module=__name__,
     run="report",
     index=None,
@@ -75,7 +75,7 @@ def run(given: Namespace, output: Output) -> None:
         if output.as_json:
             raise ConfigurationError(
                 "--json prints the report and --output writes it to a file: leave one of them out; "
-                "an output file that ends with .json holds the same data"
+                "an output file that ends with .json contains the same data"
             )
         check_path("--output", given.output)
     journals = find_journals(given.sources, given.crawl)

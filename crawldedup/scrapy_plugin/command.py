@@ -43,10 +43,11 @@ class Command(ScrapyCommand):
 
     def long_desc(self) -> str:
         return (
-            "explain: what would a crawl decide about a page, and why? forget: remove pages by "
-            "their URLs. info: figures about the index. clear: remove all pages. report: what a "
-            "crawl found, from its journals. advise: downloads that the next one can save. A FILE "
-            "is a page, a folder, a feed, a .warc file, or - for standard input."
+            "explain: show what a crawl would decide about a page, and why. forget: remove pages "
+            "by their URLs. info: show the figures of the index. clear: remove all pages. report: "
+            "show what a crawl found, from its journals. advise: find rules for URLs that let the "
+            "next crawl skip the download of copies. A FILE is a page, a folder, a feed, a .warc "
+            "file, or - for standard input."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -62,8 +63,8 @@ class Command(ScrapyCommand):
             metavar="NAME",
             nargs="*",
             help="a FILE to explain, a URL to forget, or a SOURCE to report on or to make rules "
-            "from, which is a journal or a folder of journals. Without one, the journals of the "
-            "project are read",
+            "from, which is a journal or a folder of journals (default: the journals of the "
+            "project)",
         )
         group = parser.add_argument_group("Deduplication")
         group.add_argument("--spider", metavar="NAME", help="use the settings of this spider")

@@ -57,16 +57,16 @@ class ServiceSettings(Options):
 
     host: str = _argument("127.0.0.1", checks.string, "the address to listen on")
     port: int = _argument(8300, checks.whole(1, 65535), "the port to listen on")
-    workers: int = _argument(1, checks.whole(1), "processes that answer")
+    workers: int = _argument(1, checks.whole(1), "processes that answer requests")
     readers: int = _argument(
         1, checks.whole(1), "processes per worker that read HTML, started when they are needed"
     )
     token_file: str | None = _argument(
         None,
         _text,
-        "a file with one token per line, one of which clients must send as `Authorization: "
+        "a file with one token per line; clients must send one of them as `Authorization: "
         f"Bearer TOKEN` (default: the variable {TOKEN_VARIABLE}; without a token, the service "
-        "only listens to this machine)",
+        "accepts connections only from this machine)",
     )
     read_token_file: str | None = _argument(
         None,
@@ -77,13 +77,15 @@ class ServiceSettings(Options):
     max_body: int = _argument(
         8 << 20,
         checks.whole(1024),
-        "the largest body that is accepted, in bytes, also when decompressed",
+        "the maximum size of a body in bytes, both before and after decompression",
     )
     client_seconds: float = _argument(
         30.0, _seconds, "refuse a client that takes longer than this to send a body"
     )
     trust_proxy: str | None = _argument(
-        None, _text, "take clients' addresses from the X-Forwarded-For of this proxy"
+        None,
+        _text,
+        "take the addresses of clients from the X-Forwarded-For header that this proxy sends",
     )
     log_level: str = _argument(
         "info", _level, "what is logged: debug, info (a line for each request), or warning"

@@ -60,7 +60,7 @@ def tokens_from(token_file: str | None, read_token_file: str | None) -> Tokens:
     if set(tokens.full) & set(tokens.read_only):
         raise ConfigurationError(
             "a token is listed both among those that allow everything and among the read-only "
-            "ones: make another one for reading"
+            "ones: create a different token for reading"
         )
     return tokens
 

@@ -78,7 +78,10 @@ def test_the_pages_of_a_wacz_are_those_of_its_archives(run: Run) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda: wacz("a.wacz", WARCS, zipfile.ZIP_DEFLATED), "compressed once more: unpack it"),
+        (
+            lambda: wacz("a.wacz", WARCS, zipfile.ZIP_DEFLATED),
+            "compressed a second time: unpack it",
+        ),
         (
             lambda: Path("a.wacz").write_bytes(Path(wacz("b.wacz", WARCS)).read_bytes()[:-30]),
             "cannot be read as a WACZ",

@@ -178,7 +178,7 @@ def test_a_crawl_between_the_two_hides_no_change(crawl: Crawler, tmp_path: Path)
         (["1", "2", "-o", "changes.txt"], "it must end with one of .html, .csv, .jsonl"),
         (["2", "1"], "EARLIER, 'news', began after LATER, 'news': swap them"),
         (["1", "1"], "EARLIER and LATER are the same crawl, 'news'"),
-        (["1", "both"], "both holds the journals of 2 crawls"),
+        (["1", "both"], "both contains the journals of 2 crawls"),
         (["1", "2", "--most", "-1"], "--most is -1; it must be a whole number, at least 0"),
         (["1"], "name two crawls to compare, EARLIER and LATER"),
         (["1", "2", "--since", "1d"], "name only the later one"),

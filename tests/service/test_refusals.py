@@ -435,7 +435,10 @@ def test_a_body_of_two_lengths_is_refused(service: Service, names: tuple[str, st
         (["--host", "192.0.2.1", "--token-file", "long"], "cannot listen on 192.0.2.1"),
         (["--token-file", "nowhere"], "the tokens in nowhere cannot be read"),
         (["--read-token-file", "short"], "16 or more"),
-        (["--token-file", "long", "--read-token-file", "long"], "make another one for reading"),
+        (
+            ["--token-file", "long", "--read-token-file", "long"],
+            "create a different token for reading",
+        ),
     ],
 )
 def test_a_service_that_cannot_be_says_why_and_does_not_start(
