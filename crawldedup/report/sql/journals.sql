@@ -5,10 +5,10 @@ CREATE MACRO is_judged(outcome) AS outcome IN ('new', 'near', 'exact', 'thin');
 CREATE MACRO is_copy(outcome) AS outcome IN ('near', 'exact');
 -- Whether it was a mark that kept a new page apart from one that reads alike.
 CREATE MACRO is_apart(outcome, cause) AS outcome IN ('new', 'thin')
-    AND cause IN ('name', 'picture', 'player', 'data', 'listing', 'text', 'links', 'numbers');
+    AND cause IN ('name', 'picture', 'player', 'data', 'listing', 'text', 'links', 'rest', 'numbers');
 -- Contents may differ only in their texts or links, but so do the pages of walls and traps. To detect these, such a
 -- page counts as a copy.
-CREATE MACRO is_hardly_apart(outcome, cause) AS outcome = 'new' AND coalesce(cause IN ('text', 'links'), false);
+CREATE MACRO is_hardly_apart(outcome, cause) AS outcome = 'new' AND coalesce(cause IN ('text', 'links', 'rest'), false);
 -- A skipped request names the rule that predicts a copy, or the pattern that has ended (CRAWLDEDUP_BUDGET).
 CREATE MACRO is_over_budget(rule) AS starts_with(coalesce(rule, ''), 'budget of ');
 -- Scheme and host, as written in a URL.
