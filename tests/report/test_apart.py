@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from crawldedup.marks.reasons import KINDS
 from crawldedup.options import Options
 from crawldedup.report.queries import Report
 from crawldedup.report.render import lines_of, page_of
@@ -74,6 +75,12 @@ def test_pages_are_shown_by_mark_and_pattern_with_a_pair(report_of: ReportOf) ->
     for text in (page_of(made), printed(made)):
         for wanted in ("Kept apart", PICTURES, f"{NEWS}/archive/0", f"{NEWS}/story/0"):
             assert wanted in text
+
+
+def test_every_kind_of_mark_is_reported(report_of: ReportOf) -> None:
+    kinds = {conflict.name.lower() for conflict in KINDS}
+    lines = [kept(f"{NEWS}/a/{kind}", f"{NEWS}/b/{kind}", kind) for kind in kinds]
+    assert {row["kind"] for row in report_of(*lines)["apart_kinds"]} == kinds
 
 
 def test_a_pair_whose_marks_are_known_is_shown_first(report_of: ReportOf) -> None:
