@@ -328,6 +328,37 @@ def test_a_reader_that_leaves_is_no_error(pages: Run, command: str) -> None:
     assert (done.returncode, Path("out").read_text() != "") == (0, True), Path("err").read_text()
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare pages/a.html pages/b.html",
+        "compare pages/a.html pages/b.html --json",
+        "scan pages",
+        "filter many.jsonl -o -",
+        "completion bash",
+        "--version",
+        "scan --help",
+    ],
+)
+def test_standard_output_without_room_is_an_error(
+    pages: Run, command: str, unbuffered: str
+) -> None:
+    Path("many.jsonl").write_text(f"{json.dumps({'url': 'https://e.example/', 'text': TEXT})}\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "crawldedup.cli", *command.split()],
+            env={**environment, "PYTHONUNBUFFERED": unbuffered},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "crawldedup: standard output: No space left on device"
+
+
 @pytest.mark.parametrize(
     ("text", "urls"),
     [
