@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup import __version__
+from crawldedup.aside import FORMAT, VERSION, AsideFile
 from crawldedup.cli import EXAMPLES, parser
 from crawldedup.commands.command import safe_cell
 from crawldedup.deduplicator import Deduplicator
@@ -336,6 +337,7 @@ def test_a_reader_that_leaves_is_no_error(pages: Run, command: str) -> None:
         "compare pages/a.html pages/b.html --json",
         "scan pages",
         "filter many.jsonl -o -",
+        "restore aside.jl.gz -o -",
         "completion bash",
         "--version",
         "scan --help",
@@ -344,7 +346,11 @@ def test_a_reader_that_leaves_is_no_error(pages: Run, command: str) -> None:
 def test_standard_output_without_room_is_an_error(
     pages: Run, command: str, unbuffered: str
 ) -> None:
-    Path("many.jsonl").write_text(f"{json.dumps({'url': 'https://e.example/', 'text': TEXT})}\n")
+    item = {"url": "https://e.example/", "text": TEXT}
+    Path("many.jsonl").write_text(f"{json.dumps(item)}\n")
+    file = AsideFile("aside.jl.gz")
+    file.put(json.dumps({FORMAT: VERSION, "verdict": {}, "item": item}))
+    file.close()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
