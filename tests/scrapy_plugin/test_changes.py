@@ -584,6 +584,19 @@ def test_other_crawls_are_counted_in_the_singular_too(
     assert "there is 1 other crawl of the spider 'news'" in capsys.readouterr().err
 
 
+def test_a_journal_names_an_index_without_a_key(crawl: Crawler, tmp_path: Path) -> None:
+    """In these tests, no index has a key."""
+    with Site(FIRST) as site:
+        crawl(
+            site,
+            ["/same"],
+            CRAWLDEDUP_STORE=f"sqlite:///{tmp_path}/seen.sqlite",
+            CRAWLDEDUP_JOURNAL=str(tmp_path / "journals"),
+        )
+    (path,) = journals_at(tmp_path / "journals")
+    assert json.loads(path.read_text().splitlines()[0])["index"] == "0" * 16
+
+
 @pytest.mark.parametrize("emptied", ["removed", "cleared"])
 def test_an_index_that_was_emptied_is_not_a_common_one(
     crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str], emptied: str
