@@ -55,7 +55,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lxml.html.defs import tags
 from rich.console import Console
 
-from benchmarks.kills_parts.items import restore_items, rounds, set_items_aside
+from benchmarks.kills_parts.items import (
+    DELIVERED,
+    restore_items,
+    rounds,
+    set_items_aside,
+    wait_for_an_item,
+)
 from benchmarks.shared.common import count, make_parser, make_table, one_of, progress, run
 from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
@@ -85,12 +91,14 @@ FOLDERS_OF_A_CONTENT: Final = ("a", "b", "near")
 """Where each content of a crawl stands; in the last folder, one word is changed. In one folder, it
 would be a sibling.
 """
-PAUSES: Final = {"crawls": (0.05, 2.0), "workers": (4.0, 9.0), "server": (0.05, 0.5)}
+PAUSES: Final = {"crawls": (0.0, 0.5), "workers": (4.0, 9.0), "server": (0.05, 0.5)}
 """The least and the longest time between two kills, in seconds. A worker that is killed
 while it starts is not replaced for a while, and all pages pass."""
 SETTINGS: Final[dict[str, Any]] = {
     "spider_class": "recording_spider.RecordingSpider",
     "ITEM_PIPELINES": {"recording_spider.RecordingPipeline": 100},
+    # By default, a crawl that begins again delivers every page again.
+    "CRAWLDEDUP_REVISIT": "drop",
     "CONCURRENT_REQUESTS": 16,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
     "LOG_LEVEL": "ERROR",
@@ -203,9 +211,9 @@ def crawl_to_the_end(
     ):
         folder = Path(name)
         crawl = start(site, folder, paths, CRAWLDEDUP_STORE=url, **SETTINGS)
-        # Scrapy and its workers take a second to start.
-        time.sleep(1)
         while crawl.poll() is None:
+            if what == "crawls":
+                wait_for_an_item(crawl, folder / DELIVERED)
             time.sleep(dice.uniform(*PAUSES[what]))
             if killed < kills and crawl.poll() is None:
                 killed += kill_one(what, crawl, server, dice)
@@ -214,7 +222,7 @@ def crawl_to_the_end(
         _, log = crawl.communicate()
         if crawl.returncode:
             sys.exit(f"a crawl ended with {crawl.returncode}:\n{log[-2000:]}")
-        delivered = [line.split("/")[2] for line in (folder / "delivered").read_text().split()]
+        delivered = [line.split("/")[2] for line in (folder / DELIVERED).read_text().split()]
     came = len(set(delivered))
     return Outcome(contents, killed, contents - came, 0, len(delivered) - came, 0)
 

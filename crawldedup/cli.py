@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from crawldedup import __version__
 from crawldedup.checks import did_you_mean
@@ -26,6 +26,7 @@ from crawldedup.commands.command import (
     PAGE_ARGUMENTS,
     PARAGRAPH_OPTIONS,
     PROFILE_OPTIONS,
+    STANDARD_OUTPUT,
     STORE_VARIABLE,
     Arguments,
     Command,
@@ -35,6 +36,7 @@ from crawldedup.commands.command import (
     make_deduplicator,
     run_command,
 )
+from crawldedup.commands.leftovers import names_no_room
 from crawldedup.demo import DEMO
 from crawldedup.errors import MissingDependencyError
 from crawldedup.measure import BENCH
@@ -43,6 +45,9 @@ from crawldedup.passwords import without_passwords
 from crawldedup.report.changes import CHANGES
 from crawldedup.report.command import REPORT
 from crawldedup.service.command import SERVE
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _WORKERS: Final[Arguments] = {
     "--workers": argument(
@@ -338,6 +343,15 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 class _Parser(argparse.ArgumentParser):
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help or the version, and exit if that fails, which argparse would ignore."""
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+        elif status := run_command(
+            lambda output: output.show(None, message.rstrip("\n")), as_json=False
+        ):
+            self.exit(status)
+
     def error(self, message: str) -> NoReturn:
         """Exit with a single line instead of the usage, which is long."""
         self.refuse(message, self.prog)
@@ -396,7 +410,8 @@ def complete(given: argparse.Namespace, output: Output) -> None:
         output.show({"shell": given.shell, "script": script})
     else:
         # Rich would replace tabs.
-        print(script, file=output.out.file)
+        with names_no_room(STANDARD_OUTPUT):
+            print(script, file=output.out.file)
 
 
 def _add_option(

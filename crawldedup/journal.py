@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -263,6 +263,25 @@ def find_before(
         f"{pluralize(len(of_crawls), 'other crawl')} of the spider {printable(spider)!r} in "
         f"{', '.join(printable(str(place)) for place in places)}, and none that began by then"
     )
+
+
+def find_between(earlier: Sequence[Journal], later: Sequence[Journal]) -> list[Journal]:
+    """Return the journals beside those of two crawls that began between them on the same index."""
+    own = {journal.path for journal in (*earlier, *later)}
+    indexes = [_place_of_index(journal) for journal in (*earlier, *later)]
+    folders = {path.parent for path in own}
+    found = [journal for folder in sorted(folders) for journal in _journals_at(folder)]
+    return [
+        journal
+        for journal in found
+        if earlier[0].started <= journal.started < later[0].started
+        and journal.path not in own
+        and _place_of_index(journal) in indexes
+    ]
+
+
+def _place_of_index(journal: Journal) -> tuple[object, object]:
+    return journal.settings.get("store"), journal.settings.get("namespace")
 
 
 def journals(source: str | Path, crawl: str | None = None) -> list[Path]:

@@ -11,20 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from crawldedup.apart import read_pairs
-from crawldedup.aside import FORMAT, VERSION, AsideFile, items_in
+from crawldedup.aside import EVIDENCE, FORMAT, VERSION, AsideFile, items_in
 from tests.attacks.fleet import Outcome
 from tests.scrapy_plugin.crawling import start
 from tests.scrapy_plugin.website import Answer, Site
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 ITEMS_OF_A_CONTENT: Final = 40  # so that a restore takes longer than it starts
 LONG_TEXT: Final = "all that the page says " * 100
-PAUSES: Final = (0.05, 2.0)
-"""The least and the longest time between two kills of a crawl, in seconds."""
+PAUSES: Final = (0.0, 0.5)
+"""The least and the longest time from the first new item of a crawl to its kill, in seconds."""
+DELIVERED: Final = "delivered"
+"""The file of a crawl that lists the pages whose items came through."""
+LOOK_SECONDS: Final = 0.005
+COPIES: Final = ("exact_duplicate", "near_duplicate")
 FIRST_KILL: Final = 0.3
 """From this share of the time that a restore takes, it may be killed: before, it only starts."""
 
@@ -34,8 +38,9 @@ def set_items_aside(
 ) -> Outcome:
     """Crawl a site once, kill the crawl so often on the way, at most, and begin it again.
 
-    Each page has an item. It is lost if it was neither delivered nor set aside, or if it was set
-    aside and is not in the file any more.
+    Each page has an item. It is lost if it was neither delivered nor set aside as a copy, or if it
+    was set aside and is not in the file any more. So is a content none of whose pages was
+    delivered.
     """
     paths, killed, vanished = dice.sample(list(answers), len(answers)), 0, 0
     with tempfile.TemporaryDirectory() as name, Site(answers) as site:
@@ -47,9 +52,8 @@ def set_items_aside(
             "CRAWLDEDUP_SET_ASIDE": str(aside),
         }
         crawl, known = start(site, folder, paths, **settings, **own), set[str]()
-        # Scrapy and its workers take a second to start.
-        time.sleep(1)
         while crawl.poll() is None:
+            wait_for_an_item(crawl, folder / DELIVERED)
             time.sleep(dice.uniform(*PAUSES))
             if killed < kills and crawl.poll() is None:
                 crawl.kill()
@@ -62,17 +66,37 @@ def set_items_aside(
         _, log = crawl.communicate()
         if crawl.returncode:
             sys.exit(f"a crawl ended with {crawl.returncode}:\n{log[-2000:]}")
-        delivered = (folder / "delivered").read_text().split()
-        came = {*delivered, *_paths_in(aside)}
+        delivered = (folder / DELIVERED).read_text().split()
+        came = {*delivered, *_paths_in(aside, COPIES)}
+    contents = {path.split("/")[2] for path in paths}
     lost = len({*paths} - came) + vanished
+    lost += len(contents - {path.split("/")[2] for path in delivered})
     return Outcome(len(paths), killed, lost, 0, len(delivered) - len({*delivered}), 0)
 
 
-def _paths_in(aside: Path) -> set[str]:
-    """Return the paths of the items that can be read in a file. There may be none yet."""
+def wait_for_an_item(crawl: subprocess.Popen[str], record: Path) -> None:
+    """Wait until a crawl delivers another item, or ends.
+
+    How long it takes to start depends on what else the machine does.
+    """
+
+    def size() -> int:
+        return record.stat().st_size if record.exists() else 0
+
+    before = size()
+    while size() == before and crawl.poll() is None:
+        time.sleep(LOOK_SECONDS)
+
+
+def _paths_in(aside: Path, evidence: Collection[str] = EVIDENCE) -> set[str]:
+    """Return the paths of the items in a file that were dropped for such evidence.
+
+    There may be no file yet.
+    """
     if not aside.exists():
         return set()
-    return {item.item["url"] for item in items_in(aside) if item is not None}
+    items = (item for item in items_in(aside) if item is not None)
+    return {item.item["url"] for item in items if item.evidence in evidence}
 
 
 class Restore(NamedTuple):

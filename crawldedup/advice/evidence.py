@@ -75,14 +75,11 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
 Lost = dict[int, tuple[Page, Page]]
 
 
-def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
+def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> Lost:
     """Simulate a crawl with rules, which fetches only the first page of each target.
 
     The target of a link that must not be followed is None. Only links in the journal count, which
-    has just the first link to each URL that was followed.
-
-    Returns:
-        The number of fetched pages, and the content that is lost.
+    has just the first link to each URL that was followed. Return the content that is lost.
     """
     aims = list(targets)
     keys = {page.key for page in pages}
@@ -116,12 +113,24 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
         if page.content not in reached:
             lost.setdefault(page.content, (page, behind))
         skipped.extend((pages[order], behind) for order in led_to.pop(page.key, ()))
-    return len(fetched), lost
+    return lost
 
 
 def saved_by(rules: Iterable[Rule], pages: Sequence[Page]) -> int:
     """Return how many of these downloads a crawl with all of the rules would have saved."""
     book = RuleBook(rules)
-    fetched, _ = walk(pages, (page.key for page in pages))
-    needed, _ = walk(pages, (book.rewritten(page.address)[0].key() for page in pages))
-    return fetched - needed
+    return saved(pages, (book.rewritten(page.address)[0].key() for page in pages))
+
+
+def saved(pages: Sequence[Page], targets: Iterable[int | None]) -> int:
+    """Return how many downloads are saved if only one page of each target is fetched.
+
+    The target of a link that must not be followed is None. Pages behind a skipped one don't count:
+    the page that it is a copy of probably links to them as well.
+    """
+    needed = {
+        page.key if target is None else target
+        for page, target in zip(pages, targets, strict=True)
+        if target is not None or page.referer == START
+    }
+    return len({page.key for page in pages}) - len(needed)

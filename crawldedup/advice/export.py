@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from crawldedup.advice.evidence import UNTOLD, Page, walk
+from crawldedup.advice.evidence import UNTOLD, Page, saved, walk
 from crawldedup.advice.rules import (
     ADDRESS_IN_QUERY,
     FRAME,
@@ -53,8 +53,6 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
     exported = list[Any]()
     left_out = dict[str, str]()
     addresses: Addresses = [page.address for page in pages]
-    fetched, _ = walk(pages, (page.key for page in pages))
-    needed = fetched
     is_linked = 2 * sum(page.referer == UNTOLD for page in pages) <= len(pages)
     for rule in rules:
         result = (
@@ -65,19 +63,20 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
         if isinstance(result, str):
             left_out[rule.name] = result
         else:
-            plain, addresses, needed = result
+            plain, addresses = result
             exported.append(plain)
-    return Export(exported, fetched - needed, left_out)
+    saves = saved(pages, (address and address.key() for address in addresses))
+    return Export(exported, saves, left_out)
 
 
 def _lossless(
     rule: Rule, addresses: Addresses, pages: Sequence[Page], write: Writer
-) -> tuple[Any, Addresses, int] | str:
+) -> tuple[Any, Addresses] | str:
     """Convert a rule, and check that a crawl with it still reaches all content.
 
     Returns:
-        The rule in the format of the tool, the addresses as the rule rewrites them, and the number
-        of pages that a crawl with it would fetch. Otherwise, the reason why it is left out.
+        The rule in the format of the tool, and the addresses as the rule rewrites them. Otherwise,
+        the reason why it is left out.
     """
     left_alone = set[str]()
     cost = ""
@@ -93,9 +92,9 @@ def _lossless(
         changed = sum(one != other for one, other in zip(addresses, tried, strict=True))
         if left_alone and not changed:
             return cost
-        fetched, lost = walk(pages, (address and address.key() for address in tried))
+        lost = walk(pages, (address and address.key() for address in tried))
         if not lost:
-            return plain, tried, fetched
+            return plain, tried
         (page, _), *_ = lost.values()
         cost = (
             cost

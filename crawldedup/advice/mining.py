@@ -320,7 +320,7 @@ class _Site:
         for key, address in zip(self._keys, self._addresses, strict=True):
             target = rule.rewritten(address)
             targets.append(key if target is None else target.key())
-        _, lost = walk(self._pages, targets)
+        lost = walk(self._pages, targets)
         contents = {page.key: {page.content} for page, _ in lost.values()}
         # Links are compared as rewritten by the rule, so a page is reached if one of its group is.
         for key in contents.keys() & groups.keys():

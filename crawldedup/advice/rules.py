@@ -41,6 +41,7 @@ FRAME: Final = "{path}"
 """The value of `Rule.find` for queries that are the addresses of pages, as in a frameset."""
 ADDRESS_IN_QUERY: Final = r"[^=&#]*/[^=&#]*|[^=&#]+\.x?html?"
 """A pattern for queries that are the address of a page."""
+_INDEX: Final = re.compile(r"/index\.\w+$")
 _FRAME: Final = re.compile(ADDRESS_IN_QUERY, re.IGNORECASE)
 _TOKEN: Final = re.compile(TOKEN, re.I)
 
@@ -129,6 +130,16 @@ def name_of(parameter: str) -> str:
 def is_frame(parameters: Sequence[str]) -> bool:
     """Return whether a query is nothing but the address of a page, as in ?java/util/List.html."""
     return len(parameters) == 1 and _FRAME.fullmatch(parameters[0]) is not None
+
+
+def _is_frame_of(frame: Address, folder: Address) -> bool:
+    """Return whether an address is that of a frame in the index page of a folder."""
+    return (
+        is_frame(frame.parameters)
+        and not folder.parameters
+        and frame.origin == folder.origin
+        and _INDEX.sub("/", frame.path) == folder.path
+    )
 
 
 def is_token(text: str) -> bool:
@@ -455,9 +466,13 @@ class Predictor(Generic[Request]):
         """
         target = aim.target
         target.is_on_its_way = False
-        if original is None or original.target is not target:
-            # A copy of anything else may be a wall.
+        if original is None:
             return Lesson()
+        if original.target is not target:
+            # A copy of anything else may be a wall. But a frameset is the page of its folder.
+            is_known = not target.urls or original.url in target.urls
+            if not (is_known and _is_frame_of(aim.address, original.address)):
+                return Lesson()
         if target.urls and original.url not in target.urls:
             return self._contradicted(aim)
         if original is not aim:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from crawldedup.commands.leftovers import unfinished_file
+from crawldedup.commands.leftovers import names_no_room, unfinished_file
 from crawldedup.commands.packing import packed, packed_suffix, unpacked_name
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
@@ -41,6 +41,7 @@ It keeps passwords out of variables.
 
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
+STANDARD_OUTPUT: Final = "standard output"  # its name in errors
 # Some spreadsheets take full-width letters.
 _BEGIN_FORMULAS: Final = tuple("=+-@|\uff1d\uff0b\uff0d\uff20")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
@@ -206,11 +207,13 @@ class Output:
         """Print a result as one line of JSON (`value`) if `as_json` is set, or else as `lines`."""
         if self.as_json:
             # ASCII only: text from pages may not even be valid Unicode. Rich would wrap the line.
-            print(json.dumps(value), file=self.out.file)
+            with names_no_room(STANDARD_OUTPUT):
+                print(json.dumps(value), file=self.out.file)
             return
         for line in lines:
             # Rich would read "[red]" in a page's URL as markup.
-            self.out.print(Text(line) if isinstance(line, str) else line)
+            with names_no_room(STANDARD_OUTPUT):
+                self.out.print(Text(line) if isinstance(line, str) else line)
 
     def skip(self, url: str, error: PageError) -> None:
         """Say that a page can't be compared, and why."""
@@ -280,13 +283,16 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
     output = Output(as_json=as_json)
     try:
         command(output)
-        # A closed pipe is noticed here rather than when Python exits.
-        sys.stdout.flush()
+        # A closed pipe or a full disk is noticed here rather than when Python exits.
+        with names_no_room(STANDARD_OUTPUT):
+            sys.stdout.flush()
     except BrokenPipeError:
-        # The output pipe was closed (`| head`), so the rest of the buffer has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The output pipe was closed (`| head`).
+        _discard_output()
         return 0
     except OSError as error:
+        if error.filename == STANDARD_OUTPUT:
+            _discard_output()
         output.error(_reason_of(error))
         return 2
     except (CrawlDedupError, UnicodeError) as error:
@@ -295,6 +301,11 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
     except KeyboardInterrupt:
         return 130
     return output.status
+
+
+def _discard_output() -> None:
+    """Discard the rest of the buffer, which Python would try to write once more when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _reason_of(error: OSError) -> str:
@@ -350,8 +361,9 @@ def target_file(
     meantime, unless `force` is given.
     """
     if str(path) == STANDARD:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with names_no_room(STANDARD_OUTPUT):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
         return
     # A link stays, and its target is replaced.
     path = path.resolve()

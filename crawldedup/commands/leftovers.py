@@ -37,15 +37,22 @@ def unfinished_file(target: Path) -> Iterator[Path]:
     remove_left_over(target)
     path, holder = _new_file(target)
     try:
-        yield path
-    except OSError as error:
-        # Such an error doesn't say which file there is no room for.
-        if error.filename is None and error.errno in _NO_ROOM:
-            error.filename = str(target)
-        raise
+        with names_no_room(str(target)):
+            yield path
     finally:
         path.unlink(missing_ok=True)
         os.close(holder)
+
+
+@contextmanager
+def names_no_room(target: str) -> Iterator[None]:
+    """Let an error that says that there is no room also say where: such errors name no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _NO_ROOM:
+            error.filename = target
+        raise
 
 
 def remove_left_over(target: Path) -> None:

@@ -19,7 +19,7 @@ from crawldedup.commands.command import (
 )
 from crawldedup.commands.moments import moment_of
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import Journal, find_before, find_journals
+from crawldedup.journal import Journal, find_before, find_between, find_journals
 from crawldedup.report.command import DEFAULT_SOURCE
 from crawldedup.text import printable
 
@@ -103,12 +103,18 @@ def changes(given: Namespace, output: Output) -> None:
         known_then = database.row("index")["known_after"]
         is_whole = not database.rows("unfinished")
         _check_apart(earlier, database)
-        database.rows("make_contents")
+        for name in ("make_contents", "make_answers"):
+            database.rows(name)
         left_out += database.load(later, CURRENT)
         is_whole_later = not database.rows("unfinished")
         _check_apart(later, database)
         by_text = have_one_index(database, earlier, later)
-        is_next = by_text and known_then == database.row("index")["known_before"]
+        # Another crawl between them may have brought no new page.
+        is_next = (
+            by_text
+            and known_then == database.row("index")["known_before"]
+            and not find_between(earlier, later)
+        )
         for name in ("make_contents", "make_answers"):
             database.rows(name)
         database.rows("make_moves", by_text=by_text, is_whole_later=is_whole_later)

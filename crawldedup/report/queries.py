@@ -61,9 +61,11 @@ _ROWS: Final = (
 # The fields of a mined rule that a report shows.
 _ADVISED: Final = ("kind", "site", "what", "support", "copies", "confidence", "examples")
 # A cluster is doubtful if it has at least this many copies, half of them with at most this many
-# words.
+# words; or if it has at least a few copies, and they are this share of the checked pages.
 _COPIES_OF_DOUBTFUL: Final = 10
 _WORDS_OF_DOUBTFUL: Final = 100
+_FEW_OF_DOUBTFUL: Final = 5
+_SHARE_OF_DOUBTFUL: Final = 0.25
 _VIEWS: Final = f"^({VIEW_PARAMETERS}|{ACTION_PARAMETERS})(=|$)"
 _MOST_STEPS: Final = 60
 # Enough for a million pages. Journals of several processes may contain rings.
@@ -294,7 +296,13 @@ def make_report(
     # A crawl with rules still fetches some of the copies, to check the rules.
     advised = [rule for rule in rules if not _parts_of(rule) <= in_use]
     database.rows("make_places")
-    doubtful = database.rows("doubtful", copies=_COPIES_OF_DOUBTFUL, words=_WORDS_OF_DOUBTFUL)
+    doubtful = database.rows(
+        "doubtful",
+        copies=_COPIES_OF_DOUBTFUL,
+        words=_WORDS_OF_DOUBTFUL,
+        few=_FEW_OF_DOUBTFUL,
+        share=_SHARE_OF_DOUBTFUL,
+    )
     apart = [in_words(row) for row in database.rows("apart", same_text=SAME_TEXT)]
     report = {
         "crawldedup_report": 1,

@@ -178,7 +178,7 @@ class DedupMiddleware:
             if self._options.remember:
                 await self._dedup.open()
                 # Each new index has a key of its own, unless a program made it without one.
-                index = f"{key.id:016x}" if (key := self._dedup.key).secret else None
+                index = f"{self._dedup.key.id:016x}"
             known = (
                 self._dedup.pages if self._options.remember else (await self._dedup.info()).pages
             )

@@ -296,3 +296,15 @@ def test_memory_is_bounded() -> None:
     pages = pages_of(seen, most=30)
     assert len(pages) == 30
     assert sum(page.address.origin == WWW for page in pages) == 10
+
+
+def test_pages_behind_a_skipped_copy_do_not_count_as_saved() -> None:
+    """The page that it is a copy of links to them, too."""
+    pages = []
+    for name in NAMES:
+        view = f"{WWW}/news/{name}?print=1"
+        pages += copied(f"{WWW}/news/{name}", view)
+        pages.append(Seen(f"{WWW}/tags/{name}", "exact", f"{WWW}/topics/{name}", referer=view))
+        pages.append(Seen(f"{WWW}/topics/{name}", "new"))
+    rules = [rule for rule in mine(pages_of(pages)) if rule.find == "print"]
+    assert saved_by(rules, pages_of(pages)) == len(NAMES)

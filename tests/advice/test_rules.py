@@ -261,6 +261,34 @@ def test_the_few_pages_with_a_content_of_their_own_are_left_alone(tmp_path: Path
     assert process(f"{E}/p/4-3?ref=b") == f"{E}/p/4-3"
 
 
+def steps_of(urls: list[str], original: str) -> list[Step]:
+    """What happens to requests for frames, if those that are made bring copies of a page."""
+    index = f"{E}/doc/index.html"
+    frames = Rule("query", E, FRAME, folders=frozenset({"/doc/"}), targets=frozenset({index}))
+    predictor: Predictor[str] = Predictor([frames])
+    steps = []
+    for url in urls:
+        aim = predictor.aim_of(url)
+        assert aim is not None
+        steps.append(predictor.step(aim, url, may_wait=False))
+        if steps[-1] is not Step.SKIPPED:
+            predictor.learn(aim, predictor.aim_of(original))
+    return steps
+
+
+def test_a_frameset_is_the_page_of_its_folder() -> None:
+    frames = [f"{E}/doc/index.html?java/Class{number}.html" for number in range(12)]
+    made = steps_of(frames, f"{E}/doc/")
+    assert made[:3] == [Step.MADE, Step.CHECKED, Step.SKIPPED]
+    assert made.count(Step.SKIPPED) > 8
+
+
+@pytest.mark.parametrize("original", ["/login", "/", "/other/", "/doc/?lang=en", "/doc/index.htm"])
+def test_a_frameset_that_is_a_copy_of_anything_else_may_be_a_wall(original: str) -> None:
+    frames = [f"{E}/doc/index.html?java/Class{number}.html" for number in range(12)]
+    assert Step.SKIPPED not in steps_of(frames, E + original)
+
+
 def lost_stories(number: int, seed: int, *, copies: int = 1, is_trusted: bool = False) -> int:
     """How many stories a crawl never asks for, where a user has linked to copies of the first one.
 

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup import __version__
+from crawldedup.aside import FORMAT, VERSION, AsideFile
 from crawldedup.cli import EXAMPLES, parser
 from crawldedup.commands.command import safe_cell
 from crawldedup.deduplicator import Deduplicator
@@ -326,6 +327,42 @@ def test_a_reader_that_leaves_is_no_error(pages: Run, command: str) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(["bash", "-c", script], env=environment, check=False)
     assert (done.returncode, Path("out").read_text() != "") == (0, True), Path("err").read_text()
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare pages/a.html pages/b.html",
+        "compare pages/a.html pages/b.html --json",
+        "scan pages",
+        "filter many.jsonl -o -",
+        "restore aside.jl.gz -o -",
+        "completion bash",
+        "--version",
+        "scan --help",
+    ],
+)
+def test_standard_output_without_room_is_an_error(
+    pages: Run, command: str, unbuffered: str
+) -> None:
+    item = {"url": "https://e.example/", "text": TEXT}
+    Path("many.jsonl").write_text(f"{json.dumps(item)}\n")
+    file = AsideFile("aside.jl.gz")
+    file.put(json.dumps({FORMAT: VERSION, "verdict": {}, "item": item}))
+    file.close()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "crawldedup.cli", *command.split()],
+            env={**environment, "PYTHONUNBUFFERED": unbuffered},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "crawldedup: standard output: No space left on device"
 
 
 @pytest.mark.parametrize(

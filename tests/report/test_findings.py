@@ -153,12 +153,35 @@ def near(number: int, words: int, outcome: str = "near") -> Line:
 def test_a_cluster_of_short_pages_without_an_exact_copy_is_told(
     report_of: ReportOf, cluster: list[Line], *, is_told: bool
 ) -> None:
-    made = report_of(page(f"{BLOG}File_0"), *cluster)
+    others = [page(f"{BLOG}post-{number}") for number in range(200)]
+    made = report_of(page(f"{BLOG}File_0"), *cluster, *others)
     told = findings(made, "count as copies")
     assert bool(told) == is_told
     if is_told:
         assert told[0].startswith(f"34 pages count as copies of {BLOG}File_0, though none has")
         assert told[0].endswith(f"`crawldedup compare` shows how {BLOG}File_1 differs.")
+
+
+@pytest.mark.parametrize(
+    ("copies", "outcome", "others", "is_told"),
+    [
+        pytest.param(8, "near", 6, True, id="categories that a script fills"),
+        pytest.param(8, "near", 30, False, id="a small share"),
+        pytest.param(4, "near", 3, False, id="few pages"),
+        pytest.param(8, "exact", 6, False, id="exact copies"),
+    ],
+)
+def test_a_cluster_of_much_of_a_crawl_without_an_exact_copy_is_told(
+    report_of: ReportOf, copies: int, outcome: str, others: int, *, is_told: bool
+) -> None:
+    made = report_of(
+        page(f"{BLOG}File_0"),
+        *(near(number, 353, outcome) for number in range(1, copies + 1)),
+        *(page(f"{BLOG}post-{number}") for number in range(others)),
+        # Dead links are no pages of the crawl.
+        *(missing(f"{BLOG}missing-{number}") for number in range(100)),
+    )
+    assert bool(findings(made, "count as copies")) == is_told
 
 
 def test_patterns_that_have_ended_are_told(report_of: ReportOf) -> None:

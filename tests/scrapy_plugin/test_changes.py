@@ -2,10 +2,12 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +168,28 @@ def test_a_crawl_between_the_two_hides_no_change(crawl: Crawler, tmp_path: Path)
             crawl(site, pages, CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=journal)
     target = tmp_path / "changes.jsonl"
     assert main(["changes", str(tmp_path / "1"), str(tmp_path / "3"), "-o", str(target)]) == 0
+    rows = rows_in(target)
+    assert rows["changed"]["change"] == "changed"
+    assert rows["same"]["change"] == "unchanged"
+
+
+def test_a_crawl_between_the_two_without_new_pages_hides_no_change(
+    crawl: Crawler, tmp_path: Path
+) -> None:
+    folder = tmp_path / "journals"
+    store = f"sqlite:///{tmp_path}/seen.sqlite"
+    with Site(FIRST) as site:
+        for changed in (0, 20, 20):
+            site.pages["/changed"] = article(12, changed_words=changed)
+            crawl(
+                site,
+                ["/changed", "/same"],
+                CRAWLDEDUP_STORE=store,
+                CRAWLDEDUP_JOURNAL=str(folder),
+            )
+    first, _, last = sorted(map(str, folder.iterdir()))
+    target = tmp_path / "changes.jsonl"
+    assert main(["changes", first, last, "-o", str(target)]) == 0
     rows = rows_in(target)
     assert rows["changed"]["change"] == "changed"
     assert rows["same"]["change"] == "unchanged"
@@ -394,6 +418,104 @@ def test_a_page_that_did_not_come_has_its_reason(tmp_path: Path) -> None:
     assert rows["login"]["change"] == "new"
 
 
+def test_a_page_that_the_earlier_crawl_could_not_check_is_not_new(tmp_path: Path) -> None:
+    skipped = {"budget": "budget of https://e.com/*", "rule": "https://e.com: ?page"}
+    rows = changes_between(
+        tmp_path,
+        [
+            line("store", "error", "", reason="store", status=200),
+            line("down", "skipped", "", reason="http_503", status=503),
+            line("missing", "skipped", "", reason="http_404", status=404),
+            line("picture", "skipped", "", reason="content_type", status=200),
+            line("asked-twice", "error", "", reason="store", status=200),
+            line("asked-twice", "new", "asked-twice"),
+            line("other", "new", "other", asked="https://e.com/redirected"),
+            *({"skipped": f"https://e.com/{name}", "rule": rule} for name, rule in skipped.items()),
+            END,
+        ],
+        [
+            *(line(name, "new", name) for name in ("store", "down", "missing", "picture")),
+            *(line(name, "new", name) for name in ("asked-twice", "redirected", *skipped)),
+            END,
+        ],
+    )
+    unknown = {name: row["reason"] for name, row in rows.items() if row["change"] == "unknown"}
+    assert unknown.pop("other") == "not asked for, or no answer"
+    assert unknown == {
+        "store": "not checked by the earlier crawl: store",
+        "down": "not checked by the earlier crawl: http_503",
+        "budget": "not checked by the earlier crawl: out of budget",
+        "rule": "not checked by the earlier crawl: skipped by a rule",
+    }
+    new = {name for name, row in rows.items() if row["change"] == "new"}
+    assert new == {"missing", "picture", "redirected"}
+    assert rows["asked-twice"]["change"] == "unchanged"
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM", "DROP TABLE"])
+def test_an_index_that_is_lost_during_a_crawl_makes_no_page_new(
+    crawl: Crawler, tmp_path: Path, damage: str
+) -> None:
+    file = tmp_path / "seen.sqlite"
+    folders = [str(tmp_path / name) for name in "123"]
+
+    def lose_the_index() -> None:
+        with closing(sqlite3.connect(file)) as db, db:
+            names = (
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            )
+            for (name,) in db.execute(names).fetchall():
+                db.execute(f"{damage} {name}")
+
+    pages = ["/same", "/changed", "/price", "/moved"]
+    with Site(FIRST) as site:
+        options = {"CRAWLDEDUP_STORE": f"sqlite:///{file}"}
+        crawl(site, pages, **options, CRAWLDEDUP_JOURNAL=folders[0])
+        site.actions["/price"] = lose_the_index
+        crawl(site, pages, **options, CRAWLDEDUP_JOURNAL=folders[1])
+        site.actions.clear()
+        file.unlink()
+        crawl(site, pages, **options, CRAWLDEDUP_JOURNAL=folders[2])
+
+    def changes(one: int, other: int) -> dict[str, tuple[str, str]]:
+        target = tmp_path / f"{one}-{other}.jsonl"
+        assert main(["changes", folders[one], folders[other], "-o", str(target)]) == 0
+        return {name: (row["change"], row["reason"]) for name, row in rows_in(target).items()}
+
+    assert changes(0, 1) == {
+        "same": ("unchanged", ""),
+        "changed": ("unchanged", ""),
+        "price": ("unknown", "store"),
+        "moved": ("unknown", "store"),
+    }
+    later = changes(1, 2)
+    for name in ("price", "moved"):
+        assert later[name] == ("unknown", "not checked by the earlier crawl: store")
+
+
+def test_an_index_that_is_cleared_during_a_crawl_hides_no_change(
+    crawl: Crawler, tmp_path: Path
+) -> None:
+    store = f"sqlite:///{tmp_path}/seen.sqlite"
+    folders = [str(tmp_path / name) for name in "123"]
+    pages = ["/same", "/changed", "/price", "/moved"]
+    with Site(FIRST) as site:
+        crawl(site, pages, CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=folders[0])
+        site.pages["/moved"] = article(14, changed_words=20)
+        site.actions["/price"] = lambda: main(["clear", "--store", store, "--yes"])
+        crawl(site, pages, CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=folders[1])
+        site.actions.clear()
+        site.pages["/changed"] = article(12, changed_words=20)
+        crawl(site, pages, CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=folders[2])
+    for one, other, changed in ((0, 1, {"moved"}), (1, 2, {"changed"})):
+        target = tmp_path / f"{one}-{other}.jsonl"
+        assert main(["changes", folders[one], folders[other], "-o", str(target)]) == 0
+        found = {name: row["change"] for name, row in rows_in(target).items()}
+        assert found == {
+            name[1:]: "changed" if name[1:] in changed else "unchanged" for name in pages
+        }
+
+
 def test_pages_that_a_killed_crawl_may_have_met_are_not_new(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -462,6 +584,19 @@ def test_other_crawls_are_counted_in_the_singular_too(
     assert "there is 1 other crawl of the spider 'news'" in capsys.readouterr().err
 
 
+def test_a_journal_names_an_index_without_a_key(crawl: Crawler, tmp_path: Path) -> None:
+    """In these tests, no index has a key."""
+    with Site(FIRST) as site:
+        crawl(
+            site,
+            ["/same"],
+            CRAWLDEDUP_STORE=f"sqlite:///{tmp_path}/seen.sqlite",
+            CRAWLDEDUP_JOURNAL=str(tmp_path / "journals"),
+        )
+    (path,) = journals_at(tmp_path / "journals")
+    assert json.loads(path.read_text().splitlines()[0])["index"] == "0" * 16
+
+
 @pytest.mark.parametrize("emptied", ["removed", "cleared"])
 def test_an_index_that_was_emptied_is_not_a_common_one(
     crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str], emptied: str
@@ -503,6 +638,9 @@ def test_an_index_that_was_emptied_is_not_a_common_one(
         # A crawl in between has filled the new index.
         ({"index": "a1"}, {"index": "b2", "known": 1}, "unknown"),
         ({"index": "a1"}, {"known": 1}, "changed"),
+        # Without a key, all indexes have the same digests.
+        ({"index": "0" * 16}, {"index": "0" * 16, "known": 1}, "changed"),
+        ({"index": "0" * 16}, {"index": "b2", "known": 1}, "unknown"),
     ],
 )
 def test_headers_say_whether_two_crawls_had_the_same_index(

@@ -13,13 +13,15 @@ FROM places WHERE is_judged(outcome) OR outcome = 'revisit' GROUP BY page;
 
 -- name: make_answers
 -- The other responses at each URL, or the reason why its page did not come. What a form or an API answers says nothing
--- about the page.
-CREATE TABLE answers AS SELECT page, arg_max(status, moment) AS status, arg_max(reason, moment) AS reason FROM (
-    SELECT page_at(url) AS page, coalesce(status, 0) AS status, coalesce(reason, '') AS reason, moment FROM pages
-    WHERE outcome IN ('skipped', 'error') AND coalesce(method, '') = ''
-    UNION ALL SELECT page_at(skipped), 0, if(is_over_budget(rule), 'out of budget', 'skipped by a rule'), moment
+-- about the page. It is open whether there was a page if it failed, or was not fetched.
+CREATE TABLE answers AS SELECT page, arg_max(status, moment) AS status, arg_max(reason, moment) AS reason,
+    arg_max(is_open, moment) AS is_open FROM (
+    SELECT page_at(url) AS page, coalesce(status, 0) AS status, coalesce(reason, '') AS reason,
+        outcome = 'error' OR status >= 400 AND status NOT IN (404, 410) AS is_open, moment
+    FROM pages WHERE outcome IN ('skipped', 'error') AND coalesce(method, '') = ''
+    UNION ALL SELECT page_at(skipped), 0, if(is_over_budget(rule), 'out of budget', 'skipped by a rule'), true, moment
         FROM lines WHERE skipped IS NOT NULL
-    UNION ALL SELECT page_at(asked), 0, 'redirected', moment FROM pages WHERE asked IS NOT NULL
+    UNION ALL SELECT page_at(asked), 0, 'redirected', false, moment FROM pages WHERE asked IS NOT NULL
 ) GROUP BY page;
 
 -- name: make_moves
@@ -46,11 +48,12 @@ SELECT page, min(new_url) AS url FROM (
 -- Copies are left out, because their originals count.
 CREATE TABLE changes_since AS WITH states AS (
     SELECT coalesce(now.url, earlier.url) AS url, coalesce(now.site, earlier.site) AS site, moves.url AS moved_to,
-        status, reason, now.changed_by, now.difference, CASE
+        answers.status, answers.reason, now.changed_by, now.difference, CASE
         WHEN earlier.page IS NULL THEN CASE
             WHEN now.is_copy OR now.url IN (SELECT url FROM moves) THEN NULL
             -- The index knew the page, maybe from a visit whose line is lost.
             WHEN now.outcome = 'revisit' AND NOT $is_whole THEN 'unknown'
+            WHEN answered.is_open THEN 'unknown'
             ELSE 'new' END
         WHEN now.changed AND (
             -- A crawl in between may have seen another text, and this one the text of the earlier crawl.
@@ -63,17 +66,18 @@ CREATE TABLE changes_since AS WITH states AS (
         WHEN now.page IS NOT NULL THEN if(now.digest = earlier.digest, 'unchanged', 'changed')
         WHEN earlier.is_copy THEN NULL
         WHEN moves.url IS NOT NULL THEN 'moved'
-        WHEN status IN (404, 410) THEN 'gone'
+        WHEN answers.status IN (404, 410) THEN 'gone'
         ELSE 'unknown' END AS change,
         now.page IS NOT NULL AS is_met, earlier.page IS NULL AS is_unmet_before,
-        answers.page IS NOT NULL AS is_answered
+        answers.page IS NOT NULL AS is_answered, if(answered.is_open, answered.reason, NULL) AS reason_then
     FROM contents AS now FULL JOIN former.contents AS earlier USING (page)
-    LEFT JOIN moves USING (page) LEFT JOIN answers USING (page)
+    LEFT JOIN moves USING (page) LEFT JOIN answers USING (page) LEFT JOIN former.answers AS answered USING (page)
 )
 SELECT change, url, site, coalesce(moved_to, '') AS moved_to, if(change = 'changed', coalesce(nullif(changed_by, ''), 'text'), '') AS what,
     if(change = 'changed', coalesce(difference, ''), '') AS difference,
     CASE WHEN change = 'gone' THEN 'status ' || status
     WHEN change <> 'unknown' THEN ''
+    WHEN is_unmet_before AND reason_then IS NOT NULL THEN 'not checked by the earlier crawl: ' || reason_then
     WHEN is_unmet_before THEN 'the earlier journal is incomplete'
     WHEN is_met THEN 'the crawls have no common index'
     WHEN NOT is_answered AND NOT $is_whole_later THEN 'the later journal is incomplete'

@@ -34,12 +34,16 @@ SELECT biggest.*, exact / copies AS share_exact, members FROM biggest JOIN (
 ) USING (kept) ORDER BY copies DESC, kept;
 
 -- name: doubtful
--- Clusters of short pages, none of which has the text of another one: siblings in a template look like this.
+-- Clusters of pages, none of which has the text of another one: siblings in a template look like this if they are short
+-- or make up much of a crawl.
 SELECT kept, copies, words, url AS example FROM (
     SELECT kept_pages.kept, any_value(kept_pages.copies) AS copies, any_value(kept_pages.words) AS words,
         arg_min(copies.url, (copies.similarity, copies.url)) AS url
     FROM kept_pages JOIN copies USING (kept)
-    WHERE kept_pages.exact = 0 AND kept_pages.copies >= $copies AND kept_pages.words <= $words GROUP BY kept_pages.kept
+    WHERE kept_pages.exact = 0 AND (
+        kept_pages.copies >= $copies AND kept_pages.words <= $words
+        OR kept_pages.copies >= $few AND kept_pages.copies >= $share * (SELECT count(*) FROM pages WHERE is_judged(outcome))
+    ) GROUP BY kept_pages.kept
 ) ORDER BY copies DESC, kept LIMIT 20;
 
 -- name: make_firsts
