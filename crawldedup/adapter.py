@@ -1,6 +1,6 @@
 """What the adapters for other crawlers have in common.
 
-They judge pages like a Scrapy crawl, with the same options.
+They judge pages like a Scrapy crawl, with the same options except for those in `SCRAPY_ALONE`.
 """
 
 import logging
@@ -50,7 +50,10 @@ _log: Final = logging.getLogger("crawldedup")
 
 
 class CrawlDeduplicator:
-    """Judges the pages of a crawl. Pages that can't be judged pass, and are counted in `counts`.
+    """Judges the pages of a crawl.
+
+    Pages that can't be judged pass. `counts` has the number of verdicts of each kind, of siblings
+    by mark, and of pages that couldn't be judged by reason.
 
     Args:
         store: The URL of the store.
@@ -60,7 +63,8 @@ class CrawlDeduplicator:
             `revisit`.
 
     Raises:
-        ConfigurationError: A value isn't allowed, or the option only works in Scrapy.
+        ConfigurationError: A value isn't allowed, or an option doesn't exist or only works in
+            Scrapy.
     """
 
     def __init__(self, store: str = "memory://", *, action: str = "mark", **options: Any) -> None:
@@ -94,11 +98,18 @@ class CrawlDeduplicator:
     ) -> dict[str, Any]:
         """Judge a page, and return the verdict as plain values, with `refused` and `dropped`.
 
-        Without a verdict, this is empty. With the option `text`, the main `text` of the page and
-        its `name` are included.
+        `refused` says whether the page can be ignored, and `dropped` whether it is dropped, which
+        a start page never is. With the option `text`, the main `text` of the page and its `name`
+        are included. If the page can't be judged, the failure is counted and logged, and the result
+        is empty: errors of reading or of the store aren't raised.
 
-        `links` is its Link header. Copies on the sites that the crawl starts on are better than
-        others.
+        Args:
+            url: The URL of the page.
+            html: Its HTML.
+            encoding: The encoding that the server declares.
+            links: Its Link header.
+            is_start: Whether the crawl starts here. Copies on the sites of such pages are better
+                than others.
         """
         options = self.options
         if is_start:
@@ -137,7 +148,7 @@ class CrawlDeduplicator:
     def _count_failure(self, url: str, error: Exception) -> None:
         """Count a page that passes unchecked, and log the first failure of each kind.
 
-        A page that a script has yet to fill is logged once for each site.
+        A page that a script has yet to fill is logged once for each site, for up to 100 sites.
         """
         kind = (
             error.reason
@@ -162,7 +173,10 @@ class CrawlDeduplicator:
 
 
 def _check_options(values: Mapping[str, object]) -> None:
-    """Raise ConfigurationError if an option that only works in Scrapy isn't at its default."""
+    """Raise ConfigurationError for an unknown action, and for an option that only works in Scrapy.
+
+    Such an option may be given if it has its default value.
+    """
     if values["action"] not in ACTIONS:
         raise refused("action", values["action"], f"one of {', '.join(ACTIONS)}")
     for option in options_of(CrawlOptions):

@@ -32,7 +32,11 @@ def check_apart(name: str, value: object) -> Apart | None:
 
     Args:
         name: The option, for error messages.
-        value: The path of a file of pairs, or URLs.
+        value: The path of a file of pairs, or a list of URLs.
+
+    Returns:
+        The URLs of the pages in normal form. None, and a value that was checked before, are
+        returned as they are.
 
     Raises:
         ConfigurationError: The value is anything else, or the file cannot be read.
@@ -50,7 +54,7 @@ def check_apart(name: str, value: object) -> Apart | None:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Read the pairs in a file, which has one JSON object on each line.
+    """Read the pairs in a file, which has one JSON object on each line. Blank lines are skipped.
 
     Raises:
         ConfigurationError: The file can't be read, or one of its lines isn't a pair.
@@ -79,7 +83,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def _pair_of(line: str) -> Pair | None:
-    """Parse the pair on a line, or return None if it isn't one."""
+    """Parse the pair on a line, or return None if it isn't one, or has other fields as well."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -95,7 +99,10 @@ def _pair_of(line: str) -> Pair | None:
 
 
 def lines_of(pairs: Iterable[Pair]) -> Iterator[str]:
-    """Yield the lines to write to a file: one for each page that is told apart."""
+    """Yield the lines to write to a file: one for each page that is told apart.
+
+    It has the first pair of the page. URLs with the same normal form are the same page.
+    """
     known = set()
     for pair in pairs:
         url = canonical_url(pair.url)

@@ -34,9 +34,10 @@ _GZIP: Final = 31  # zlib's number for the gzip format
 
 
 def check_path(name: str, value: object) -> str | None:
-    """Check the path of a file of items. "" turns the file off, and becomes None.
+    """Check the path of a file of items, and return it. "" turns the file off, and becomes None.
 
-    Raises ConfigurationError with a message that begins with `name`.
+    Raises ConfigurationError, with a message that begins with `name`, unless the name of the file
+    ends with .gz, its folder exists, and the file is new, empty, or already has such items.
     """
     if value == "":
         return None
@@ -67,7 +68,7 @@ class AsideFile:
     If the file is removed in the meantime, a new one begins at its path. `was_removed` says so.
 
     Raises:
-        OSError: The file cannot be opened or written.
+        OSError: The file cannot be opened or, in `put`, written.
     """
 
     def __init__(self, path: str) -> None:
@@ -79,7 +80,10 @@ class AsideFile:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
     def put(self, record: str) -> None:
-        """Append a JSON record. When this returns, it is safely in the file."""
+        """Append a JSON record. When this returns, it's in the file, even if the process is killed.
+
+        Raises OSError if the record can't be written in full.
+        """
         packed = gzip.compress(f"{record}\n".encode("ascii"), _LEVEL, mtime=0)
         self._begin_again_if_removed()
         self._write(packed)
@@ -146,7 +150,8 @@ class Aside:
     def line(self) -> bytes:
         """Return the line of JSON that the crawl would have written to a feed for the item.
 
-        If the encoding of the feed lacks some of the characters, the line is in ASCII.
+        If the encoding of the feed is unknown or lacks some of the characters, the line is in
+        ASCII.
         """
         if isinstance(self.encoding, str):
             with suppress(UnicodeError, LookupError):
@@ -155,8 +160,9 @@ class Aside:
 
 
 def items_in(path: Path) -> Iterator[Aside | None]:
-    """Yield the items in a file, in order, and None for each part that can't be read.
+    """Yield the items in a file, in order, and None for what can't be read.
 
+    There is one None for each broken part, or for each line that isn't an item in a complete part.
     A process that was killed, or a full disk, may have left half of a record between others. A file
     that was unpacked and packed again has all lines in one part.
 
@@ -186,7 +192,7 @@ def items_in(path: Path) -> Iterator[Aside | None]:
 def _can_take_items(path: Path) -> bool:
     """Return whether items can be appended to a file: it's empty or already has such items.
 
-    After a kill, it may begin with a half of one.
+    After a kill, it may begin with half of one. A file that can't be read counts as well.
     """
     try:
         with path.open("rb") as file:
@@ -210,7 +216,7 @@ def _item_on(line: bytes) -> Aside | None:
 class _Part:
     """A part of a file of items that is compressed by itself.
 
-    `end` is its end, or None if it's broken.
+    Once its lines were read, `end` is the position after it, or None if it's broken.
     """
 
     def __init__(self, file: BinaryIO, start: int) -> None:
@@ -219,12 +225,10 @@ class _Part:
         self._start = start
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines of the part. The last line of a broken part is left out.
+        """Yield the lines of the part, and set `end`. The last line of a broken part is left out.
 
         It may be complete, but the process that wrote it was killed, so the crawl hasn't dropped
         its item.
-
-        The process that wrote it was killed, so the crawl hasn't dropped its item.
         """
         self._file.seek(self._start)
         unpacker = zlib.decompressobj(_GZIP)
@@ -246,7 +250,7 @@ class _Part:
 
 
 def _next_start(file: BinaryIO, start: int, size: int) -> int:
-    """Find the place where the next part may begin, or return the size of the file."""
+    """Find the next place, from `start` on, where a part may begin, or return the file's size."""
     file.seek(start)
     before = b""
     place = start

@@ -1,6 +1,7 @@
 """Checks for the values that users give to options.
 
-Each takes a name and a value, and returns the value or raises ConfigurationError.
+A `Check` takes a name and a value, and returns the value, which may be converted, or raises
+ConfigurationError. `one_of`, `whole`, `number` and `optional` make checks.
 """
 
 import difflib
@@ -36,7 +37,7 @@ def did_you_mean(word: object, allowed: Iterable[str]) -> str:
 
 
 def string(name: str, value: object) -> str:
-    """Check that a value is a string, which may be empty."""
+    """Check that a value is a string, which may be empty, and return it."""
     if not isinstance(value, str):
         raise refused(name, value, "a string")
     return value
@@ -64,7 +65,7 @@ flag: Final = one_of(True, False)  # "no" would count as true
 
 
 def whole(at_least: int, at_most: float = math.inf) -> Check:
-    """Make a check that accepts whole numbers within bounds."""
+    """Make a check that accepts whole numbers within bounds, and converts 2.0 to 2."""
     if at_most < math.inf:
         allowed = f"a whole number from {at_least:,} to {at_most:,}"
     else:
@@ -97,7 +98,11 @@ def optional(check: Check) -> Check:
 
 
 def secret(name: str, value: object) -> bytes | None:
-    """Check a secret key, and return its bytes, which are empty for 0."""
+    """Check a secret key: None, b"", 16 to 64 bytes, or a whole number below 2^128.
+
+    None, which stands for a random key, and bytes are returned as they are. A number becomes 16
+    bytes, and 0, which stands for no secret, becomes b"".
+    """
     if value is None or (
         isinstance(value, bytes) and (not value or KEY_BYTES <= len(value) <= LONGEST_KEY)
     ):
@@ -110,7 +115,7 @@ def secret(name: str, value: object) -> bytes | None:
 
 
 def namespace(name: str, value: object) -> str:
-    """Check the name of an index, which has to be usable as a part of a key."""
+    """Check the name of an index, which has to be usable as a part of a key, and return it."""
     if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]{1,100}", value, re.ASCII):
         raise refused(name, value, "1 to 100 letters, digits and the characters . _ : -")
     return value
@@ -119,7 +124,8 @@ def namespace(name: str, value: object) -> str:
 def ttl_seconds(name: str, value: object) -> int | None:
     """Check a time to live, and return it in seconds, or None for forever.
 
-    It is given as a number of seconds, or as a text such as "90m", "12h", "30d" or "8w".
+    It is given as a number of seconds, or as a text such as "90m", "12h", "30d" or "8w". None and
+    "" mean forever.
     """
     if value is None or value == "":
         return None

@@ -331,7 +331,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the command line, or exit if that fails.
+    """Parse the command line, or exit if that fails, or if it asks for help or the version.
 
     For an argument that a command doesn't have, the error points to the help of that command.
     """
@@ -398,7 +398,10 @@ def parser() -> _Parser:
 
 
 def complete(given: argparse.Namespace, output: Output) -> None:
-    """Print a script with which a shell completes commands. Raises MissingDependencyError."""
+    """Print a script with which a shell completes commands.
+
+    Raises MissingDependencyError without shtab.
+    """
     try:
         import shtab
     except ImportError as error:
@@ -421,6 +424,10 @@ def _add_option(
     *,
     is_inherited: bool,
 ) -> None:
+    """Add an option to the parser of a command, with its default and its help.
+
+    If it's inherited from the index, it's only set if it was given.
+    """
     # Written as in argparse and most other programs.
     help_text = option.help[0].lower() + option.help[1:].removesuffix(".")
     default = shown = defaults.get(option.name, option.default)

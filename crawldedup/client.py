@@ -190,7 +190,7 @@ def _plain_page(page: Page) -> dict[str, Any]:
 
 
 def _plain_values(url: str, page: SentPageValues) -> dict[str, Any]:
-    """Return what to send to the service for the values of a page. The service checks them."""
+    """Return what to send to the service for a page with these values. The service checks them."""
     return _plain({"url": url, **page})
 
 
@@ -204,7 +204,10 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
-    """Split pages into batches. Raises ConfigurationError if batches are to have no pages."""
+    """Split pages into batches of up to `size` pages.
+
+    Raises ConfigurationError for a size below 1.
+    """
     checks.whole(1)("batch", size)
     source = iter(pages)
     return iter(lambda: list(islice(source, size)), [])
@@ -250,11 +253,13 @@ class _Common:
 
 
 class Client(_Common, AbstractContextManager["Client"]):
-    """A client for a service that `crawldedup serve` runs, with the methods of `Deduplicator`.
+    """A client for a service that `crawldedup serve` runs, with the main methods of `Deduplicator`.
 
-    The methods raise the errors of `Deduplicator`, and ServiceError if the service refuses a
-    request for other reasons. If the answer about a page gets lost, the service already knows the
-    page, so the verdict of a second request is `revisit`. Threads may share an instance.
+    The methods raise PageError, ConfigurationError and KeyMismatchError like those of
+    `Deduplicator`, StoreUnavailableError if the service or its store cannot answer, and
+    ServiceError if the service refuses a request for other reasons. If the answer about a page gets
+    lost, the service already knows the page, so the verdict of a second request is `revisit`.
+    Threads may share an instance.
 
     Args:
         url: The address of the service.
@@ -284,7 +289,7 @@ class Client(_Common, AbstractContextManager["Client"]):
         self._http.close()
 
     def check(self, /, url: str, **page: Unpack[SentPageValues]) -> Verdict:
-        """Decide about a page and remember it. See `Deduplicator.check`."""
+        """Decide about a page, remember it, and return the verdict. See `Deduplicator.check`."""
         return self._ask(_check_request(url, page))
 
     def check_with_text(self, /, url: str, **page: Unpack[SentPageValues]) -> CheckedText:
@@ -298,7 +303,9 @@ class Client(_Common, AbstractContextManager["Client"]):
         batch: int = BATCH,
         on_unreadable: OnUnreadable | None = None,
     ) -> Iterator[Verdict]:
-        """Decide about many pages in order. See `Deduplicator.check_many`.
+        """Decide about many pages, and yield their verdicts in order.
+
+        See `Deduplicator.check_many`.
 
         Args:
             pages: The pages.
@@ -307,8 +314,9 @@ class Client(_Common, AbstractContextManager["Client"]):
                 it, the error is raised.
 
         Raises:
-            CrawlDedupError: The first page that gets no verdict ends the iteration. If its check
-                only failed temporarily, it's first sent again for `patience_seconds`.
+            CrawlDedupError: The first page that gets no verdict ends the iteration, unless
+                `on_unreadable` was called with it. If its check only failed temporarily, it's
+                first sent again for `patience_seconds`.
         """
         for sent in _batches(pages, batch):
             results = self._ask(_batch_request(sent))
@@ -342,12 +350,12 @@ class Client(_Common, AbstractContextManager["Client"]):
     ) -> int:
         """Remove a page by its URL, or every page with the text of a fingerprint.
 
-        See `Deduplicator.forget`.
+        Return the number of pages that were removed. See `Deduplicator.forget`.
         """
         return self._ask(_forget_request(page, identity, scope_key))
 
     def info(self) -> dict[str, Any]:
-        """Return the figures of the index."""
+        """Return the figures of the index: the fields of `StoreInfo` by name."""
         return self._ask(_INFO_REQUEST)
 
     def _ask(self, request: _Request[T]) -> T:
@@ -361,7 +369,10 @@ class Client(_Common, AbstractContextManager["Client"]):
 
 
 class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
-    """A client for asyncio, with the methods and arguments of `Client`, which are awaited."""
+    """A client for asyncio, with the methods and arguments of `Client`.
+
+    The methods are awaited, except for `check_many`, which is used with `async for`.
+    """
 
     _transport = httpx.AsyncClient
 
@@ -373,7 +384,7 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
         await self._http.aclose()
 
     async def check(self, /, url: str, **page: Unpack[SentPageValues]) -> Verdict:
-        """Decide about a page and remember it. See `Client.check`."""
+        """Decide about a page, remember it, and return the verdict. See `Client.check`."""
         return await self._ask(_check_request(url, page))
 
     async def check_with_text(self, /, url: str, **page: Unpack[SentPageValues]) -> CheckedText:
@@ -387,7 +398,7 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
         batch: int = BATCH,
         on_unreadable: OnUnreadable | None = None,
     ) -> AsyncIterator[Verdict]:
-        """Decide about many pages in order, up to `batch` of them in a request.
+        """Decide about many pages, up to `batch` in a request, and yield their verdicts in order.
 
         See `Client.check_many`.
         """
@@ -415,11 +426,14 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
     async def forget(
         self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
     ) -> int:
-        """Remove a page, or all pages with the same text. See `Client.forget`."""
+        """Remove a page, or all pages with the same text, and return their number.
+
+        See `Client.forget`.
+        """
         return await self._ask(_forget_request(page, identity, scope_key))
 
     async def info(self) -> dict[str, Any]:
-        """Return the figures of the index."""
+        """Return the figures of the index: the fields of `StoreInfo` by name."""
         return await self._ask(_INFO_REQUEST)
 
     async def _ask(self, request: _Request[T]) -> T:

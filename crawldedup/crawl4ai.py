@@ -24,7 +24,8 @@ class DedupResults(CrawlDeduplicator):
     async def marked(self, results: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
         """Yield the results of `arun`, `arun_many` or a deep crawl with their verdicts.
 
-        A page counts as delivered once the next one is requested.
+        With `action="drop"`, results that can be ignored are left out: see `is_duplicate`. A page
+        counts as delivered once the next one is requested.
         """
         async for result in asynchronous(results):
             await self.mark(result)
@@ -34,11 +35,9 @@ class DedupResults(CrawlDeduplicator):
             self.dedup.deliver(result.redirected_url or result.url)
 
     def watch(self, strategy: Any) -> Any:
-        """Let a deep crawl strategy mark each result before its links are extracted.
+        """Let a deep crawl strategy mark each result before its links are extracted, and return it.
 
-        Return the strategy.
-
-        With `action="drop"`, the links of duplicates are not followed.
+        With `action="drop"`, the links of duplicates are not followed, except on start pages.
         """
         discover = strategy.link_discovery
 
@@ -51,7 +50,10 @@ class DedupResults(CrawlDeduplicator):
         return strategy
 
     async def mark(self, result: Any) -> None:
-        """Put the verdict into a result, unless it is there already."""
+        """Put the verdict into a result, unless it is there already.
+
+        Only HTML pages that were loaded successfully (status 2xx) get one.
+        """
         result.metadata = result.metadata or {}
         headers = {name.lower(): value for name, value in (result.response_headers or {}).items()}
         # Data and errors aren't checked, because they resemble each other. For a redirect, only the

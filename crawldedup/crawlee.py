@@ -14,7 +14,8 @@ class DedupHook(CrawlDeduplicator):
     """Marks the duplicates of a crawl, or hides them from the handler with `action="drop"`.
 
     The verdict is in `context.request.user_data["crawldedup"]`. The crawler is done with a dropped
-    page, and doesn't follow its links. The hook works with HTTP crawlers as well as with browsers.
+    page, and doesn't follow its links. Start pages are never dropped. The hook works with HTTP
+    crawlers as well as with browsers.
 
     Example:
         async with DedupHook("sqlite:///seen.sqlite") as dedup:
@@ -36,9 +37,10 @@ class DedupHook(CrawlDeduplicator):
         self._texts: dict[str, MainText] = {}
 
     async def __call__(self, context: Any) -> None:
-        """Judge the page of a context.
+        """Judge the page of a context, and put the verdict into the data of its request.
 
-        Raises ContextPipelineInterruptedError if the page is dropped.
+        Only HTML pages that a GET request loaded successfully (status 2xx) are judged. Raises
+        ContextPipelineInterruptedError if the page is dropped.
         """
         request = context.request
         response = getattr(context, "http_response", None) or context.response
@@ -74,7 +76,8 @@ class DedupHook(CrawlDeduplicator):
     def text_of(self, context: Any) -> MainText | None:
         """Return the main text and the name of the page of a context, while its handler runs.
 
-        It is None without the option `text`, or if the page couldn't be judged.
+        It is None without the option `text`, if the page couldn't be judged, or after the handler
+        has returned.
         """
         return self._texts.get(context.request.unique_key)
 
@@ -88,7 +91,7 @@ def is_duplicate(context: Any) -> bool:
 
 
 def _main_of(mark: dict[str, Any]) -> MainText | None:
-    """Remove the main text from a verdict, and return it.
+    """Remove the main text from a verdict, and return it, or None if there is none.
 
     It must not stay there, because a queue writes the data of its requests to disk.
     """

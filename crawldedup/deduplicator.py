@@ -142,6 +142,10 @@ class Deduplicator:
     def _check_many(
         self, pages: Iterator[Page], size: int, on_unreadable: OnUnreadable | None
     ) -> Iterator[Verdict | StoreError]:
+        """Yield a verdict for each page, or the error of a store that fails for a single page.
+
+        Raises all other errors, unless `on_unreadable` handles them.
+        """
         for jobs in self._judge.batches(pages, size, ends_at_unreadable=on_unreadable is None):
             self._judge.judge(jobs)
             for job in jobs:
@@ -160,7 +164,7 @@ class Deduplicator:
     def check_batch(
         self, pages: Sequence[Page], contents: Sequence[Content] | None = None
     ) -> list[Result]:
-        """Decide about pages in one round trip, and remember them.
+        """Decide about pages in one round trip, or one for each 100 pages, and remember them.
 
         Pages that name another page of the batch as their original, and pages that are not
         remembered, may take an additional round trip.
@@ -395,7 +399,8 @@ class Deduplicator:
     def heartbeat(self) -> None:
         """Renew the lease of this crawler.
 
-        Call it while the crawler is idle. Checks renew the lease every 20 seconds, and a crawler
-        without a heartbeat for 120 seconds counts as dead.
+        Call it while the crawler is idle. Checks renew the lease once 20 seconds have passed, and
+        a crawler without a heartbeat for 120 seconds counts as dead. Before this instance has
+        joined a crawl, this does nothing.
         """
         self._index.heartbeat()

@@ -1,8 +1,8 @@
 """The errors that this package raises, all derived from `CrawlDedupError`.
 
-Each message says what was given, what is allowed, and what to change.
-
-Text from crawled pages may be hostile: `printable` makes it safe to show in a terminal or a log.
+The message for a value that isn't allowed says what was given, what is allowed, and what to change.
+Messages may contain text from crawled pages, which may be hostile. To make them safe to show in a
+terminal or a log, pass them to `crawldedup.text.printable`.
 """
 
 from typing import ClassVar, Self
@@ -38,10 +38,10 @@ class MissingDependencyError(ConfigurationError):
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """Raised for an index that was made with other options.
+    """Raised for an index that was made with other options, another key or another version.
 
-    `index_profile` and `own_profile` differ. The index stays unchanged. The message names the
-    options that have changed.
+    `index_profile` and `own_profile` differ. The index stays unchanged. The message says what has
+    changed.
     """
 
     counter = "profile"
@@ -86,8 +86,9 @@ class PageError(CrawlDedupError):
     Attributes:
         reason: A short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``,
             ``out_of_memory``, ``binary``, ``empty``, ``broken``, or ``shell`` for a page that a
-            script has yet to fill. For files and archives, also ``partial`` if the page is cut off,
-            and ``encoding`` if a text isn't in the encoding that it declares.
+            script has yet to fill. For files, archives and URLs, also ``partial`` if the page is
+            cut off, ``encoding`` if it can't be decoded, and ``unreachable`` if it can't be
+            fetched. For Scrapy's items, also ``not_an_item``, ``no_site`` and ``field_type``.
     """
 
     counter = "page"
@@ -103,16 +104,17 @@ class PageError(CrawlDedupError):
     def after(cls, error: Exception, what: str) -> Self:
         """Make the error for a page if a step of reading it failed with another error.
 
-        The message names the step.
+        The reason is ``out_of_memory`` or ``broken``, and the message names the step (`what`).
         """
         reason = "out_of_memory" if isinstance(error, MemoryError) else "broken"
         return cls(reason, f"{what} failed: {type(error).__name__}: {error}")
 
 
 class WorkerError(CrawlDedupError):
-    """Raised for a page that isn't checked because it has killed worker processes.
+    """Raised for a page that isn't checked because worker processes died or hung while reading it.
 
-    The call can be repeated.
+    It's also raised if the processes are closed before they have answered. The call can be
+    repeated.
     """
 
     counter = "worker"
@@ -126,7 +128,7 @@ class NoWorkerError(WorkerError):
 
 
 class UnexpectedReadError(CrawlDedupError):
-    """Raised for a page if reading it raised an unexpected error of the type `kind`.
+    """Raised for a page if reading it in a worker raised an unexpected error of the type `kind`.
 
     The message is its traceback, safe to log.
     """

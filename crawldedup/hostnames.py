@@ -17,7 +17,7 @@ _NO_HOST: Final = re.compile(r"[\x00-\x20\"#%/:<>?@\[\\\]^`{|}\x7f\ufffd]")
 def with_ascii_host(url: str) -> str:
     """Return a URL with its host converted to ASCII.
 
-    The URL doesn't change if the host is already in ASCII, or cannot be converted.
+    The URL doesn't change if its host is already plain ASCII, or if it has no scheme or host.
     """
     found = _AUTHORITY.match(url)
     if found is None or is_plain(found[2]):
@@ -38,8 +38,8 @@ def ascii_host(host: str) -> str:
         host: The host, which may include a user and a port, as in "user@host:80".
 
     Returns:
-        The host in ASCII, with the same user and port. If it cannot be converted, its name is
-        unchanged.
+        The host in ASCII, with the same user and port. If it cannot be converted, its
+        percent-encoded characters are only decoded.
     """
     user, at, address = host.rpartition("@")
     name, colon, port = address.partition(":")
@@ -58,6 +58,7 @@ def _decoded(name: str) -> str:
 
 
 def _ascii_name(name: str) -> str:
+    """Return a name in ASCII, or unchanged if it's too long or cannot be converted."""
     if name.isascii() or len(name) > _LONGEST_HOST:
         return name
     # Importing its tables takes a while, and few crawls need them.

@@ -97,9 +97,10 @@ def shown(url: str) -> str:
 
 
 def check_journal(name: str, value: object) -> str | bool:
-    """Check the option with the directory of journals; False means none.
+    """Check the option with the directory of journals, and return the path, or False for none.
 
-    Raises ConfigurationError.
+    The texts "false" and "0" also mean none. Raises ConfigurationError for "", "store" and URLs,
+    and for anything that isn't a path.
     """
     if value is False or (isinstance(value, str) and value.lower() in ("false", "0")):
         return False
@@ -116,7 +117,10 @@ def crawl_of(spider: str, started: float) -> str:
 
 
 def name_of_job(job: Path | None, name: str) -> str:
-    """Return the name of a job's first run, which is this run unless there was one before."""
+    """Return the name of a job's first run, or write down `name` as that if this is the first one.
+
+    Without a job, or if its directory can't be read or written, `name` is returned.
+    """
     with suppress(OSError, ValueError):
         if job is not None and (job / NAME_FILE).exists():
             return namespace(NAME_FILE, (job / NAME_FILE).read_text("ascii"))
@@ -126,9 +130,9 @@ def name_of_job(job: Path | None, name: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Make a text safe for the name of a file, by replacing all other characters.
+    """Make a text safe for the name of a file: replace other characters, and keep 60 at most.
 
-    If anything was replaced, it ends with a hash, so names stay different.
+    If that changes it, it ends with a hash of the text, so names stay different.
     """
     safe = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:60]
     return safe if safe == text else f"{safe}-{_hash_of(text, 4)}"
@@ -139,9 +143,10 @@ def _hash_of(text: str, size: int) -> str:
 
 
 class FileJournal:
-    """A new journal, written line by line. Old journals are removed to make room for it.
+    """A new journal, written line by line.
 
-    If something fails, lines are lost, and `trouble` says why.
+    The journals of the oldest crawls are removed, so those of `keep` crawls are left, including
+    this one. No errors are raised: if something fails, lines are lost, and `trouble` says why.
     """
 
     def __init__(self, directory: Path, header: Mapping[str, Any], *, keep: int) -> None:
@@ -165,7 +170,7 @@ class FileJournal:
         self.write(line_of(header))
 
     def write(self, line: bytes) -> None:
-        """Append a line, if there is room for it."""
+        """Append a line. If that fails, the line is lost, and `trouble` says why."""
         if self._file is not None:
             try:
                 # If a full disk has cut off a line, its end begins the next one.
@@ -184,7 +189,7 @@ class FileJournal:
 def _prune(directory: Path, keep: int, *, present: str) -> None:
     """Remove the journals of the oldest crawls above a limit, which includes the `present` one.
 
-    Other files and running crawls stay.
+    Other files stay, and so do the journals of running crawls and those that can't be removed.
     """
     earlier = _by_crawl(journal for journal in _journals_at(directory) if journal.crawl != present)
     for crawl in [*earlier.values()][max(0, keep - 1) :]:
@@ -198,7 +203,8 @@ def _prune(directory: Path, keep: int, *, present: str) -> None:
 def _is_written(path: Path) -> bool:
     """Return whether a journal is still being written, because its crawl is running.
 
-    A running crawl holds a lock on it. Raises OSError if it cannot be opened.
+    A running crawl holds a lock on it. On a file system without locks, the result is True. Raises
+    OSError if the journal cannot be opened.
     """
     with path.open("rb") as file:
         try:
@@ -212,9 +218,9 @@ def _is_written(path: Path) -> bool:
 def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> list[Journal]:
     """Find the journals of a crawl, by its name or else the last one, in the order of their starts.
 
-    If no folder is given, all files belong to one crawl. In a folder, files that aren't journals
-    are ignored. Raises ConfigurationError for a file that isn't a journal, and if the crawl has
-    none.
+    If there are neither a name nor folders, all files count as one crawl. In a folder, files that
+    aren't journals are ignored. Raises ConfigurationError for a file that isn't a journal, and if
+    no journal is found.
     """
     places = [Path(source) for source in sources]
     of_crawls = _by_crawl(journal for place in places for journal in _journals_at(place))
@@ -245,7 +251,7 @@ def find_before(
         later: The journals of a later crawl of the spider.
         moment: In seconds since 1970 (UTC).
 
-    Raises ConfigurationError if there is none.
+    Raises ConfigurationError if there is none, and for a file that isn't a journal.
     """
     spider = later[0].spider
     places = [Path(source) for source in sources]
@@ -343,7 +349,10 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
 
 
 def _journals_at(place: Path) -> list[Journal]:
-    """Return the journal in a file, or the journals in a folder, where other files are ignored."""
+    """Return the journal in a file, or the journals in a folder, where other files are ignored.
+
+    Raises ConfigurationError if there is nothing at the place, or the file isn't a journal.
+    """
     found = []
     for path in sorted(place.glob("*.jsonl")) if place.is_dir() else [place]:
         # Opening a named pipe would block forever.

@@ -1,10 +1,9 @@
 """The secret key of an index, and the hashes that are made with it.
 
-If an index has no key, anyone who knows how pages are hashed can construct texts and URLs that
-collide. With a key, the hash of every letter depends on the secret, so words only collide by
-chance. (Mixing the key into the result of a public hash wouldn't be enough, because words that
-collide in the public hash would still collide.) Texts, URLs, marks and scopes are hashed with the
-key as well.
+If an index has no key, anyone who knows how pages are hashed can construct texts that collide. With
+a key, the hash of every letter depends on the secret, so words only collide by chance. (Mixing the
+key into the result of a public hash wouldn't be enough, because words that collide in the public
+hash would still collide.) Texts, URLs, marks and scopes are hashed with the key as well.
 """
 
 import hashlib
@@ -60,9 +59,10 @@ class Key:
     def number(self, value: bytes, purpose: str) -> int:
         """Return a 64-bit hash of a value, which depends on the secret.
 
-        Without a secret, this is mmh3, and it's easy to construct a value with a given hash. Hashes
-        of URLs never use mmh3, because nothing but that hash identifies a page. Neither do hashes
-        of lines, which decide what is left out of other people's pages.
+        Without a secret, this is mmh3 for most purposes, and it's easy to construct a value with a
+        given hash. URLs are always hashed with BLAKE2b, because nothing but that hash identifies a
+        page. So are lines, numbers and headings, whose hashes decide what is left out of other
+        people's pages.
 
         Args:
             value: What to hash.

@@ -144,7 +144,7 @@ class Trial:
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Run the command `bench`: try the methods on the pages, and print a table."""
+    """Run the command `bench`: try the methods on the pages, and print a table or JSON."""
     # Imported here so that `--help` does not have to wait for numpy.
     from crawldedup.commands.feeds import Fields
     from crawldedup.commands.sources import readable_items, require_sources
@@ -301,7 +301,7 @@ def run_trial(
     similarity: float,
     progress: Progress = lambda *_: None,
 ) -> Trial:
-    """Try a method on a corpus, and compare its answers with the exact similarities.
+    """Try a method on a corpus, and return its results, judged by the exact similarities.
 
     Only the default keeps siblings apart.
     """
@@ -395,9 +395,9 @@ def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, 
 def print_trials(
     corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()
 ) -> None:
-    """Print the results, with a line for each method that fits a terminal.
+    """Print the results as a table with a line for each method, and then the notes.
 
-    In a pipe, it isn't cut.
+    In a terminal, the table fits its width. In a pipe, it may be 200 characters wide.
     """
     if not console.is_terminal:
         console = Console(file=console.file, width=200, highlight=False)

@@ -59,7 +59,10 @@ class Option:
     kind: type
 
     def from_text(self, text: str) -> Any:
-        """Convert a text from a command line or a setting to a value, which isn't checked yet."""
+        """Convert a text from a command line or a setting to a value, which isn't checked yet.
+
+        A text that can't be converted is returned as it is, so the check can refuse it.
+        """
         if self.kind is bool:
             return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
         try:

@@ -90,8 +90,8 @@ class Page:
         fingerprint: A fingerprint made with the key and the options of the index.
         title: The title of `text`. On one site, texts with different titles are different content.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
-        identity: The name of the page, by default its canonical URL. A page with the same name is a
-            revisit, or a duplicate as long as it belongs to another running process.
+        identity: The name of the page, by default the normal form of its URL. A page with the same
+            name is a revisit, or a duplicate as long as it belongs to another running process.
         scope_key: The name of the site, the spider or another group of pages that may be compared,
             instead of the group that the option `scope` chooses.
         similarity: Overrides the option for this page: above 0.5 and at most 1.

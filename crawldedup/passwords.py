@@ -21,7 +21,10 @@ def _without_password(url: re.Match[str]) -> str:
 
 
 def shown_url(url: str) -> str:
-    """Remove the password from a store's URL, for messages."""
+    """Replace the passwords in a store's URL with ***, for messages.
+
+    In a text without ://, everything before the last @ counts as one.
+    """
     scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
     if not separator:
         # It may be a URL with a typo in its scheme.

@@ -22,7 +22,8 @@ _log: Final = logging.getLogger("crawldedup")
 def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
     """Return whether a regular expression matches somewhere in a URL.
 
-    If that takes longer than a twentieth of a second, return `otherwise`.
+    If that takes longer than a twentieth of a second, return `otherwise`. The first time, each
+    expression is also logged.
     """
     try:
         return pattern.search(url, timeout=_PATTERN_SECONDS) is not None
@@ -41,7 +42,9 @@ def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
 def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
     """Check an option that holds regular expressions, and compile them.
 
-    There may be a single one, or several in a list, as texts or compiled already.
+    There may be a single one, or several in a list, as texts or compiled already. A text that looks
+    like a list is read as JSON. Raises ConfigurationError for anything else, for an empty
+    expression, and for one that can't be compiled.
     """
     if isinstance(value, str) and re.match(r"\[\s*(['\"]|]$)", value):
         try:  # Scrapy's command line passes strings.

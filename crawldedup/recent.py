@@ -51,7 +51,9 @@ class RecentBytes(Generic[V]):
         return entry[0] if entry is not None else None
 
     def put(self, name: str, value: V, size: int) -> None:
-        """Add a value, and remove the oldest ones while there are too many.
+        """Add a value, and remove the oldest ones while there are too many or they are too large.
+
+        A value that is larger than all the room isn't kept.
 
         Args:
             name: The name of the value. A value that it already has is replaced.
@@ -72,7 +74,7 @@ class RecentBytes(Generic[V]):
 
 
 def shortened(name: str) -> str:
-    """Shorten a long name to a digest that nobody can forge."""
+    """Replace a name of more than 200 characters with a digest, which nobody can forge."""
     if len(name) <= _LONGEST_NAME:
         return name
     digest = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES)

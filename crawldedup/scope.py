@@ -143,7 +143,8 @@ class Folder(NamedTuple):
     """Where a page is on its host: the first two folders of its path.
 
     On a shared host, these folders name a user, or a user and a project. After a folder such as
-    users/, the next one is also part of it, no matter how deep it is.
+    users/, the next one is also part of it, even if it's deeper. Only the first eight names of a
+    path are examined for such folders.
     """
 
     host: str
@@ -151,9 +152,9 @@ class Folder(NamedTuple):
 
     @property
     def undated(self) -> str:
-        """The path with 0 in place of a year and a month, so an archive's folders are all the same.
+        """The path with 0 in place of a year, or of a year and a month after it.
 
-        The part that names a user stays as it is.
+        So an archive's folders are all the same. The part that names a user stays as it is.
         """
         users, others = self._split()
         return users + _DATE.sub("0", others)
@@ -174,7 +175,10 @@ class Folder(NamedTuple):
 
     @property
     def owner(self) -> str:
-        """The part of the path that names the user, or "" on a host with a single owner."""
+        """The part of the path that names the user, or "" if none seems to.
+
+        On a host that is known to be shared, it's the whole path.
+        """
         return self._split()[0]
 
     @property
@@ -192,7 +196,10 @@ class Folder(NamedTuple):
         return not has_user and _HAS_USERS.fullmatch(unquote(last)) is not None
 
     def _split(self) -> tuple[str, str]:
-        """Split the path into the part that names a user, and the rest."""
+        """Split the path into the part that names a user, and the rest.
+
+        On a host that is known to be shared, any part may name a user, so the rest is "".
+        """
         if is_shared_host(self.host):
             return self.path, ""
         names = self.path.split("/")
@@ -203,7 +210,10 @@ class Folder(NamedTuple):
 # Cached, because the folders in which a line was seen are read for each page of their host.
 @lru_cache(maxsize=1024)
 def _end_of_users(path: str) -> int:
-    """Return how many parts of a path name a user; 0 if none does."""
+    """Return how many leading parts of a path it takes to name a user; 0 if none does.
+
+    After a folder such as users/, the next part counts, even if the path ends before it.
+    """
     end = 0
     for place, name in enumerate(path.split("/")[:_DEEPEST]):
         if end and place >= end:
@@ -227,7 +237,10 @@ def folder_of(url: str) -> Folder:
 
 
 def folder_at(host: str, path: str) -> Folder:
-    """Return the folder of the page at a path of a host."""
+    """Return the folder of the page at a path of a host.
+
+    The last name of the path belongs to the page, unless it is that of a user.
+    """
     # Notes are written in UTF-8, which has no surrogates.
     host, path = (part.encode("utf-8", "backslashreplace").decode() for part in (host, path))
     path_of_names = path.strip("/")
@@ -242,6 +255,9 @@ def folder_at(host: str, path: str) -> Folder:
 @lru_cache(maxsize=4096)
 def is_shared_host(host: str) -> bool:
     """Return whether a host is known to have pages of many users under one name.
+
+    This is so if it's on a list of such hosts, with or without a prefix such as "m.", or if it's a
+    public suffix, so users have subdomains of it.
 
     Args:
         host: The host, in lower case; its port does not matter.
@@ -267,7 +283,9 @@ def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) 
 
 
 def check_parameters(name: str, value: Any) -> Parameters | None:
-    """Check the value of an option that names URL parameters, and return it.
+    """Check the value of an option that names URL parameters, and return the names by host.
+
+    None and "" stand for none, and become None.
 
     Args:
         name: The option, for error messages.
@@ -292,7 +310,10 @@ def check_parameters(name: str, value: Any) -> Parameters | None:
 
 
 def normal_host(host: str) -> str:
-    """Normalize a host that a user names: in lower case, and without "www."."""
+    """Normalize a host that a user names: in lower case and ASCII, and without "www.".
+
+    Raises ValueError if it can't be part of a URL.
+    """
     hostname = urlsplit(canonical_url(f"http://{host.strip()}")).hostname
     return str(hostname).removeprefix("www.")
 

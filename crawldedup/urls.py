@@ -97,8 +97,9 @@ def claimed_url(
 def is_same_page(url: str, claimed: str) -> bool:
     """Return whether a page's canonical URL says nothing: it is the page itself or the home page.
 
-    It is the page itself if the URL is only spelled differently: in the scheme, "www.", the port,
-    the ending or a missing query. Some sites name their home page on every page.
+    It is the page itself if the URL is only spelled differently: in the scheme, "www.", the default
+    port, the ending, or a query that the page's own URL lacks. The home page, which some sites name
+    on every page, only counts if the page's own URL has no query.
 
     Args:
         url: The URL of the page.
@@ -171,7 +172,10 @@ def pattern_of(url: str) -> str:
 
 
 def places_of(url: str) -> tuple[str, str]:
-    """Return two patterns for a URL: its own, and that of everything in its first folder."""
+    """Return two patterns for a URL: its `pattern_of`, and that of everything in its first folder.
+
+    An example of the latter is ``http://example.com/calendar/…``.
+    """
     pattern = pattern_of(url)
     scheme, _, rest = pattern.partition("?")[0].partition("://")
     host, first, *_ = [*rest.split("/"), ""]

@@ -37,8 +37,10 @@ def to_weights(_: type, content: Any) -> Floats:
 def plain(value: Any) -> Any:
     """Convert a public value, such as a verdict, to plain values, ready for JSON.
 
-    A dataclass becomes a dict of its attributes and its properties. In a fingerprint, 64-bit
-    numbers are in hexadecimal, and bytes and float32 weights in Base64.
+    A dataclass becomes a dict of its attributes. A verdict and its coverage also get their
+    properties. The `match` of a candidate, and the verdict of a `CheckedText`, are merged into the
+    dict. In a fingerprint, 64-bit numbers are in hexadecimal, and bytes and float32 weights in
+    Base64.
     """
     if value is None or type(value) in (str, int, float, bool):
         return value
@@ -62,7 +64,7 @@ def plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], values: Any) -> T:
-    """Convert plain values, as `plain` makes them, back to a value of a type.
+    """Convert plain values, as `plain` makes them, back to a value of type `kind`.
 
     Unknown keys are ignored. Raises ConfigurationError for invalid values.
     """

@@ -21,8 +21,8 @@ class StoreAccess:
     """Calls a Deduplicator from an event loop, in a thread if its store may block.
 
     A store in memory is called in the event loop. Any other store may block, so it is called in a
-    single thread. After a failure, a store isn't called for a few seconds. Otherwise, every page
-    would have to wait for the store's time limit.
+    single thread. After a failure, only `run` still calls the store for a few seconds. Otherwise,
+    every page would have to wait for the store's time limit.
     """
 
     def __init__(self, dedup: Deduplicator) -> None:
@@ -56,6 +56,7 @@ class StoreAccess:
         """Check pages with `Deduplicator.check_batch`, unless the store has just failed.
 
         The store also counts as failed if only some pages couldn't be checked because of it.
+        Raises the errors of `check_batch`, and StoreUnavailableError.
         """
 
         def check(dedup: Deduplicator) -> list[Result]:
@@ -69,6 +70,7 @@ class StoreAccess:
         is_success: Callable[[T], bool],
         dedup: Deduplicator,
     ) -> T:
+        """Make a call unless the store has just failed, and note whether it fails or succeeds."""
         self.require_store()
         try:
             result = call(dedup)

@@ -50,7 +50,7 @@ _CLOSE_SECONDS: Final = 10.0
 
 
 class AsyncDeduplicator:
-    """A `Deduplicator` for asyncio, with the same methods, which are awaited.
+    """A `Deduplicator` for asyncio: methods that read pages or use the store are awaited.
 
     HTML and long texts are read in worker processes, within limits of time and memory. If a page
     kills its worker, other pages aren't affected. The store gets all waiting pages in one round
@@ -178,7 +178,7 @@ class AsyncDeduplicator:
         await self.ask(lambda dedup: dedup.open(session))
 
     async def close(self, *, leave: bool = True) -> None:
-        """Answer the waiting pages, leave the crawl and disconnect, all within a few seconds.
+        """Answer the waiting pages, leave the crawl and disconnect, within 30 seconds at most.
 
         See `Deduplicator.close`.
         """
@@ -199,14 +199,14 @@ class AsyncDeduplicator:
             _log.warning("crawldedup: the store was not closed within %.0f s", _CLOSE_SECONDS)
 
     async def check(self, url: str, **page: Unpack[PageValues]) -> Verdict:
-        """Decide about a page and remember it. See `Deduplicator.check`.
+        """Decide about a page, remember it, and return the verdict. See `Deduplicator.check`.
 
         Also raises WorkerError if the page has killed two workers, or if no worker can be started.
         """
         return await self.check_page(Page(url, **page))
 
     async def check_page(self, page: Page) -> Verdict:
-        """Decide about a page and remember it. Raises the same errors as `check`."""
+        """Decide about a page like `check`, which has the same errors, and return the verdict."""
 
         async def decide() -> Verdict:
             reply = await self._questions.put(page, await self._content_of(page))
@@ -244,7 +244,7 @@ class AsyncDeduplicator:
             The verdict, the content, and how long both took.
 
         Raises:
-            CrawlDedupError: The same errors as `check`, including PageError for a shell.
+            CrawlDedupError: The same errors as `check`, and PageError for a shell.
         """
         task: ReadingTask = "text" if with_text else "read"
         return await with_new_key(lambda: self._judge(page, prepare, task))
@@ -369,7 +369,7 @@ class AsyncDeduplicator:
     async def forget(
         self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
     ) -> int:
-        """Remove a page, or all pages with the same text. See `Deduplicator.forget`."""
+        """Remove a page, or all with the same text; return how many. See `Deduplicator.forget`."""
         return await self.ask(
             lambda dedup: dedup.forget(page, identity=identity, scope_key=scope_key)
         )
@@ -391,7 +391,7 @@ class AsyncDeduplicator:
         return await self.ask(lambda dedup: dedup.info())
 
     async def accept_profile(self) -> dict[str, str]:
-        """Use the existing index. See `Deduplicator.accept_profile`."""
+        """Use the existing index whatever its options are. See `Deduplicator.accept_profile`."""
         return await self.ask(lambda dedup: dedup.accept_profile())
 
     async def note(self, name: str, text: str | None = None) -> str:
@@ -435,7 +435,7 @@ class AsyncDeduplicator:
         return self._questions.put(page, content)
 
     async def _content_of(self, page: Page) -> Content:
-        """Return the content of a page: a short text as it is, or what a worker has read."""
+        """Return the content of a page, or the error of a shell. Raises a worker's other errors."""
         # The fingerprints of short texts are made in batches, in a third of the time.
         if not needs_worker(page):
             return self._reader.try_content(page)

@@ -8,7 +8,7 @@ from crawldedup.deduplicator import HEARTBEAT_SECONDS
 
 
 class Heartbeats:
-    """Calls `beat` periodically in the background, once it has begun.
+    """Calls `beat` every 20 seconds in the background, from `begin` to `end`.
 
     If a call fails, the next one makes up for it.
     """

@@ -127,6 +127,7 @@ class Questions:
         return not self._pages_in_reading and len(self._waiting) >= self._expected_pages
 
     async def _ask(self, questions: Sequence[Question]) -> None:
+        """Check a batch, and give each page its reply or its error."""
         if not questions:
             return
         begun = perf_counter()

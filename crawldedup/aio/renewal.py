@@ -40,7 +40,10 @@ class EarlyPages:
         self._is_sorted_out = False
 
     def note(self, page: Page, read: ReadPage, hosts: HostKnowledge) -> None:
-        """Keep a page that was remembered, if it has numbers and isn't too long."""
+        """Keep a page that was remembered with all its numbers, unless it's too long to keep.
+
+        If there is no room for it, nothing is done.
+        """
         if not read.numbers or read.left_out or len(page.html or "") > _MOST_BYTES:
             return
         if len(self._pages) >= _MOST_PAGES and not self._is_sorted_out:

@@ -51,7 +51,8 @@ class Paragraph(NamedTuple):
 def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
     """Split a text into paragraphs, and compute their anchors.
 
-    A paragraph is a line; short lines are joined to their neighbors, and long ones are cut.
+    A paragraph is a line; short lines are joined to their neighbors, and long ones are cut. After
+    200 paragraphs, the rest of the text is left out.
     """
     starts, anchors = _anchors_of(text, key)
     paragraphs: list[Paragraph] = []

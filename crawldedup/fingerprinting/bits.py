@@ -178,6 +178,7 @@ def fingerprints(
 
 
 def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[Fingerprint]:
+    """Make the fingerprints of a few texts in one pass of arrays, in their order."""
     hashes, starts = hashes_of_texts([source.text for source in sources], key)
     words = np.diff(starts)
     is_full = words >= max(min_words, SHINGLE_WORDS)
@@ -219,7 +220,7 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
 def check_fingerprint(read: Fingerprint) -> Fingerprint:
     """Check a fingerprint from outside, which may be invalid, and return it.
 
-    Raises ValueError if it's invalid.
+    Raises ValueError if it's invalid, or TypeError or OverflowError if values have wrong types.
     """
     weights = (read.search_weights, read.verify_weights)
     anchors = [anchor for paragraph in read.paragraphs for anchor in paragraph.anchors]

@@ -138,7 +138,7 @@ class HostKnowledge:
     # What is known
 
     def known_at(self, url: str) -> Known:
-        """Return which lines on a page's host are known to change with every load."""
+        """Return which lines of a host are known to change, as far as that applies to a page."""
         if self._volatile is False:
             return NOTHING
         folder = folder_of(url)
@@ -149,7 +149,7 @@ class HostKnowledge:
     def quiet_at(self, url: str) -> frozenset[str]:
         """Return the kinds of marks that change by themselves in a page's folder.
 
-        They are ignored there.
+        Of these kinds, `steady_marks` only leaves out the marks that are known to come and go.
         """
         if self._volatile is False:
             return frozenset()
@@ -159,7 +159,10 @@ class HostKnowledge:
             return frozenset().union(*(quiet_kinds(note.marks) for note in notes))
 
     def steady_marks(self, url: str, marks: bytes) -> bytes:
-        """Return the packed marks of a page without those known to come and go in its folder."""
+        """Return the packed marks of a page without those known to come and go in its folder.
+
+        Names aren't left out. Instead, the other names that the page has shown are added.
+        """
         if self._volatile is False:
             return marks
         with self._lock:
@@ -169,7 +172,7 @@ class HostKnowledge:
             return marks
 
     def are_proved(self, address: Address) -> bool:
-        """Return whether the views in a URL are proved on its site, and their tokens recur."""
+        """Return whether a URL has views that are proved in its folder, with tokens that recur."""
         with self._lock:
             return bool(address.views) and self._are_certain(address)
 
@@ -197,12 +200,18 @@ class HostKnowledge:
     # What is learned
 
     def learn(self, page: Page, read: ReadPage) -> None:
-        """Learn from a page that was loaded before, at the same URL or as another view."""
+        """Compare a page with earlier loads of it, and keep it to be compared with later ones.
+
+        With `volatile` other than True, only views are learned.
+        """
         self.learn_lines(page, read.numbers)
         self.learn_marks(page, read.fingerprint, carries_view=read.carries_view)
 
     def learn_lines(self, page: Page, numbers: Numbers) -> None:
-        """Learn which numbers of a page have changed since it was loaded a few minutes ago."""
+        """Learn which numbers of a page have changed since it was loaded a few minutes ago.
+
+        Each page is evidence only once.
+        """
         folder = folder_of(page.url)
         if not numbers or not self._compares_loads(page.url, folder):
             return
@@ -248,6 +257,10 @@ class HostKnowledge:
             self._texts.note_load(url, text, full_text)
 
     def _learn_changing_marks(self, page: Page, folder: Folder, fingerprint: Fingerprint) -> None:
+        """Compare the marks of a page with those of its last load, if that was minutes ago.
+
+        The load is kept for the next comparison.
+        """
         address = Address.of(page.url, page.identity)
         if address is None:
             return
@@ -286,6 +299,7 @@ class HostKnowledge:
             )
 
     def _learn_views(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
+        """Note the views in a page's URL, and compare it with its last loads as other views."""
         address = Address.of(page.url, page.identity)
         if address is None:
             return
@@ -341,7 +355,8 @@ class HostKnowledge:
     def exchange(self, noted: str) -> str:
         """Add what other crawlers have noted with the index, and return the updated note.
 
-        The note contains the most recent hosts, and is a megabyte at most.
+        The note contains the most recent hosts, and is a megabyte at most. If it can't be read, it
+        counts as empty.
         """
         hosts = _hosts_in(noted)
         with self._lock:
@@ -396,7 +411,7 @@ def _is_own(url: str, folder: Folder) -> bool:
 
 
 def _hosts_in(noted: str) -> _Hosts:
-    """Read a note about hosts. The result is empty if it wasn't written by a crawler."""
+    """Read a note about hosts. The result is empty if the note is invalid or too long."""
     if len(noted) > _MOST_READ:
         return {}
     try:
@@ -409,7 +424,10 @@ def _hosts_in(noted: str) -> _Hosts:
 
 
 def _packed_note(hosts: _Hosts) -> str:
-    """Write the note about hosts, leaving out hosts that would take too much space."""
+    """Write the note about hosts, without those with too many notes, and without the oldest ones.
+
+    The latter are only left out if the note would be longer than a megabyte.
+    """
     packed = {host: _packed_host(notes) for host, notes in hosts.items()}
     kept = {host: note for host, note in packed.items() if len(note) <= _MOST_OF_HOST}
     size = sum(len(host) + len(note) + 6 for host, note in kept.items())
@@ -421,7 +439,7 @@ def _packed_note(hosts: _Hosts) -> str:
 
 
 def _packed_host(notes: HostNotes) -> bytes:
-    """Pack the notes about a host. If it has too many folders, half of them are left out."""
+    """Pack the notes about a host. While they are too long, half of the folders are left out."""
     packed = msgspec.json.encode(notes)
     folders = list(notes.folders.items())
     while len(packed) > _MOST_OF_HOST and folders:

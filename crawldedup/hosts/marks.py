@@ -5,10 +5,11 @@ them says nothing about it. A kind of mark counts as changing in a folder if it 
 its pages, and in more than a tenth of the loads that could be compared, until it is stable again.
 
 Even there, a mark is left out only if it is known to come and go: a picture or player that changed
-on two pages, or a declared value that never recurs, such as a random number. A name is left out if
-the page had it before. The rest of a page, outside its main text, is left out altogether. So the
-pictures of a gallery still count next to four pages that each show a random one of them, and so do
-the names of pages next to addresses that show a random page.
+on two pages, or a declared value that never recurs, such as a random number. A name stays, but
+doesn't tell the page apart from pages with a name that it had before. The rest of a page, outside
+its main text, is left out altogether. So the pictures of a gallery still count next to four pages
+that each show a random one of them, and so do the names of pages next to addresses that show a
+random page.
 
 Knowledge applies to its own folder and, unless many users share the host, to a folder that contains
 one of the same name, such as `latest/world/` for `world/`. That way, no user can cause the marks of
@@ -92,7 +93,7 @@ class Changes(msgspec.Struct, array_like=True):
 
     @property
     def are_frequent(self) -> bool:
-        """Whether the kind of mark changes so often that it is ignored in the folder."""
+        """Whether the kind of mark changes by itself in the folder: often, and on several pages."""
         return len(self.witnesses) >= _WITNESSES and self.conflicts > _MOST_SHARE * self.loads
 
     def add(self, witness: str, *, is_conflict: bool) -> None:
@@ -170,7 +171,10 @@ def _compare_data(
 
 
 def _are_alike(load: Fingerprint, other: Fingerprint) -> bool:
-    """Return whether two loads of a page have the same text, except for a name in it."""
+    """Return whether two loads of a page have the same text, or one with a similarity of 0.9.
+
+    Short texts have to be the same.
+    """
     if load.digest == other.digest:
         return True
     if load.thin or other.thin:
@@ -234,12 +238,18 @@ def meet_values(changes: ChangingMarks, page: str, load: Fingerprint) -> None:
 
 
 def quiet_kinds(changes: ChangingMarks) -> frozenset[str]:
-    """Return the kinds of marks that are ignored in a folder because they change so often."""
+    """Return the kinds of marks that change by themselves in a folder.
+
+    Only some of their values are left out there: see `without_changing`.
+    """
     return frozenset([kind for kind, known in changes.items() if known.are_frequent])
 
 
 def without_changing(marks: bytes, changes: ChangingMarks) -> bytes:
-    """Remove the marks that are known to come and go from the packed marks of a page."""
+    """Remove the marks that are known to come and go from the packed marks of a page's content.
+
+    Names stay, and the other names that the page is known to have are added to them.
+    """
     kinds = quiet_kinds(changes)
     page = unpacked(marks) if kinds else None
     if page is None:

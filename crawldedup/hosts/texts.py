@@ -47,8 +47,8 @@ class ChangingTexts:
         Returns:
             True if their paths end differently, if only the values of their queries differ, or if
             `original` is None. True as well for an original of another site or user, unless the
-            page names it. False once two pages of the text have changed by themselves, on the same
-            site and of the same user.
+            page names it. False if both have the same address, and once two pages of the text have
+            changed by themselves, on the same site and of the same user.
         """
         if len(self._pages.get((*_owner_of(url), text), ())) >= _CHANGED:
             return False

@@ -63,7 +63,7 @@ class Explanation:
     omissions: tuple[Omission, ...] = ()
 
     def matches(self) -> list[Match]:
-        """Return the remembered pages that are similar enough to be accepted, nearest first."""
+        """Return the remembered pages that are similar enough, siblings included, nearest first."""
         accepted = [candidate.match for candidate in self.candidates if candidate.accepted]
         return sorted(accepted, key=lambda match: -match.similarity)
 
@@ -107,7 +107,7 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
     Args:
         judge: Takes pages through the index.
         index: The index.
-        page: The page, which must not be remembered.
+        page: The page, with `remember` False.
 
     Raises:
         CrawlDedupError: The page cannot be read, or the store cannot answer.
@@ -208,7 +208,7 @@ def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanat
 
 
 def _judged_by(candidate: Candidate, limit: int, limit_of_siblings: int) -> Candidate:
-    """Mark a candidate as accepted or not, depending on whether its cost is within the limit.
+    """Return a candidate that is marked as accepted if its cost is within the limit, or else not.
 
     Args:
         candidate: The remembered page, compared with the page in question.
@@ -338,7 +338,7 @@ class _Pair:
         self._names_first = self._is_first_named()
 
     def _content_of(self, page: Page, hosts: HostKnowledge) -> PageContent:
-        """Return the content of a page. If it can't be read, the error names the page."""
+        """Return the content of a page. Raises PageError, with its URL, if it can't be read."""
         try:
             return self._reader.content(page, hosts.known_at(page.url), self._key)
         except PageError as error:

@@ -97,7 +97,7 @@ class Judge:
         self._reader = reader
 
     def jobs(self, pages: Sequence[Page], contents: Sequence[Content] | None = None) -> list[Job]:
-        """Wrap pages in jobs, and read those whose content isn't given."""
+        """Wrap pages in jobs, and read the pages unless their contents are given."""
         if not contents:
             contents = [self.read(page) for page in pages]
         return [Job(page, content) for page, content in zip(pages, contents, strict=True)]
@@ -136,9 +136,10 @@ class Judge:
             raise failure
 
     def read(self, page: Page, *, with_text: bool = False) -> Content:
-        """Return the content of a page that gets compared.
+        """Return the content of a page that gets compared, or the PageError if it can't be read.
 
-        Reading HTML also teaches which lines of its host are volatile: they change with every load.
+        Reading HTML to be remembered also teaches which lines of its host are volatile: they change
+        with every load.
 
         Args:
             page: The page.
@@ -325,7 +326,10 @@ class Judge:
     def with_coverage(
         self, verdict: Verdict, page: Page, fingerprint: Fingerprint, query: Query
     ) -> Verdict:
-        """Add to the verdict on a new page how much of it is on earlier pages, if wanted."""
+        """Add to the verdict on a page how much of it is on earlier pages, with `paragraphs`.
+
+        The verdict on a duplicate stays as it is, and so does any verdict if the store fails.
+        """
         if not fingerprint.paragraphs or verdict.is_duplicate:
             return verdict
         index = self._index

@@ -177,6 +177,7 @@ class Index:
         )
 
     def _warn_of_other_scope(self) -> None:
+        """Log once that the index was created with another scope, unless any scope is accepted."""
         # Pages of different scopes look unrelated, so every page would be new.
         if not self.scopes.other or self._accepts_any_scope:
             return
@@ -198,7 +199,10 @@ class Index:
             self._exchange_scopes()
 
     def heartbeat(self) -> None:
-        """Tell the store that this crawler is still running, and share what it has learned."""
+        """Tell the store that this crawler is still running, and share what it has learned.
+
+        Unless the crawl was joined, this does nothing.
+        """
         self.require_not_closed()
         if self.is_open:
             self.store.heartbeat()
@@ -215,7 +219,7 @@ class Index:
     def close(self, *, leave: bool) -> None:
         """Send everything that is unsaved to the store, and disconnect.
 
-        With `leave`, also leave the crawl.
+        With `leave`, also leave the crawl. If the store fails, what is unsaved gets lost.
         """
         if self.is_open:
             with suppress(StoreError):
@@ -227,7 +231,10 @@ class Index:
         self._next_look = 0.0
 
     def clear(self) -> None:
-        """Remove all pages from the index, and everything that was learned about them."""
+        """Remove all pages and notes from the index.
+
+        What this process itself has learned about hosts and scopes stays.
+        """
         self.require_not_closed()
         self.store.clear()
         self.pages = 0

@@ -39,7 +39,8 @@ def coverage(
 ) -> Coverage | None:
     """Find out how much of a page is on earlier pages, and remember its paragraphs.
 
-    A partial page isn't remembered, because that would make its text look common.
+    If a page is partial the first time, its paragraphs aren't remembered, because that would make
+    its text look common.
 
     Args:
         page: The page. With `remember` False, nothing is remembered.
@@ -50,6 +51,9 @@ def coverage(
 
     Returns:
         How much of the page is on earlier pages, or None if its URL keeps it apart from them.
+
+    Raises:
+        StoreError: The store cannot answer.
     """
     if kept_apart(options.distinguish_params, page.url, options.apart):
         return None
@@ -79,7 +83,7 @@ def coverage(
 
 
 def _salted(paragraphs: Sequence[Paragraph], shard_key: int | None) -> list[Paragraph]:
-    """Change anchors so that they only match those of pages in the same scope.
+    """Return paragraphs with anchors changed so that they only match those in the same scope.
 
     Fingerprints are salted the same way.
     """

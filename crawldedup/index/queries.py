@@ -86,7 +86,10 @@ class HotPrefixes:
         ]
 
     def learn(self, query: Query, answer: Answer) -> None:
-        """Note how many candidates a store read to answer a query, if it searched at all."""
+        """Lengthen the prefixes of later searches near a query that met too many candidates.
+
+        If it met few, they are shortened again. Answers that involved no search don't count.
+        """
         most = query.max_candidates
         met = answer.candidates
         if query.exact_only or answer.kind is Kind.REVISIT:
@@ -182,7 +185,8 @@ class QueryBuilder:
     def scope_of(self, page: Page) -> str:
         """Return a text that is the same for all pages that may be compared with a page.
 
-        It contains the scope of the page, and the values of URL parameters that keep pages apart.
+        It contains the scope of the page and the values of URL parameters that keep pages apart or,
+        for a page that a user keeps apart from all others (the option `apart`), its own URL.
         """
         options = self._options
         named = kept_apart(options.distinguish_params, page.url, options.apart)
@@ -243,7 +247,7 @@ class QueryBuilder:
         return queries
 
     def _file(self, subjects: Sequence[Subject], key: Key, size: int) -> list[FiledPage]:
-        """Salt the fingerprints of pages, make their keys, and check where the index is crowded."""
+        """Return pages as the index files them: salted, with keys and what a search requires."""
         options = self._options
         fingerprints = [
             salted(subject.fingerprint, self.scope_of(subject.page), key) for subject in subjects
@@ -272,6 +276,7 @@ class QueryBuilder:
         key: Key,
         delivered: tuple[PageName, ...],
     ) -> Query:
+        """Make the query about a page from the page as it is filed and the plan of its search."""
         page = subject.page
         name = self.name(key, page.id)
         searches_deeper = filed.is_crowded and not filed.fingerprint.marks
@@ -324,7 +329,7 @@ def marks_of(
         page: The page.
         fingerprint: Its fingerprint, which has the marks of its content.
         key: The key of the index.
-        hosts: What is known about hosts. Marks that change with every load are left out.
+        hosts: What is known about hosts. Marks that are known to come and go are left out.
     """
     if not fingerprint.marks:
         return b""

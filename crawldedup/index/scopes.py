@@ -68,10 +68,10 @@ class KnownScopes:
         return self.begun if self.begun != self._own else ""
 
     def learn(self, pages: Iterable[Page]) -> bool:
-        """Note the scope keys of pages, and return whether one of them is new.
+        """Note the scope keys of pages, and return whether the note has to be written again.
 
         The key of the whole index and the sites of the pages aren't noted, because they are
-        obvious.
+        obvious. Of keys for which there is no room, only `has_more` is noted.
         """
         is_new = False
         for page in pages:

@@ -42,7 +42,7 @@ def verdict_of_shell(url: str) -> Verdict:
 def _verdict_of_new_page(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
     """Make the verdict on a page that nothing in the index matches.
 
-    It names the remembered page that came nearest.
+    If a remembered page came near enough, the verdict names it, and says what kept it apart.
     """
     verdict = Verdict(
         kind=Kind.THIN if page.thin else Kind.NEW,
@@ -121,6 +121,8 @@ def with_new_values(
 ) -> Verdict:
     """Add the new values of changed marks, such as a new price, to the verdict on a changed page.
 
+    If there are none, the verdict is returned as it is.
+
     Args:
         verdict: The verdict.
         query: The query about the page.
@@ -162,7 +164,7 @@ def _is_same_with_all_numbers(page: Fingerprint, query: Query, record: Record) -
 
 
 def _difference(record: Record, query: Query) -> str | None:
-    """Show how the text of a page has changed, or return None if the earlier one wasn't kept."""
+    """Show how a page's text differs from the earlier one, or return None if one is missing."""
     earlier = unpacked_text(record.packed_text)
     if earlier is None:
         return None
@@ -204,7 +206,7 @@ def preview(query: Query, records: Sequence[Record], text_of: TextOf) -> Answer:
 
     Args:
         query: The query about a page.
-        records: The records that the query accepts, nearest first.
+        records: The records that the query accepts and those of similar siblings, nearest first.
         text_of: Returns the compressed text of a remembered page.
     """
     sibling: Record | None = None

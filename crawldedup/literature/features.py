@@ -2,8 +2,8 @@
 
 Features are words, word shingles or character shingles, with or without case, stop words and term
 frequencies. Their weights are their frequencies (tf), or also depend on how few documents have them
-(tf-idf). Simhashes have 32 or 64 bits. `simhash_py` finds near documents: `Corpus.find_all` those
-near one document, and `find_all` all pairs in a collection.
+(tf-idf). Simhashes have 32 or 64 bits. To find documents with similar simhashes, use
+`crawldedup.literature.simhash_py`.
 """
 
 import math

@@ -40,9 +40,10 @@ _check_share: Final = checks.number("above 0 and below 1", lambda share: 0 < sha
 
 
 def shingles(text: str, size: int = 10) -> set[str]:
-    """Return every run of `size` characters, in lower case and with single spaces for whitespace.
+    """Return every run of `size` characters, or none if there are fewer.
 
-    Raises ConfigurationError for a size below 1.
+    The text is in lower case, with one space for each run of spaces or of newlines. Raises
+    ConfigurationError for a size below 1.
     """
     _check_count("size", size)
     plain = re.sub(r" +|\n+", " ", text).lower()
@@ -134,7 +135,8 @@ def bands_for(
 class BandedIndex:
     """An index of signatures that finds those with a band in common, by a table for each band.
 
-    Raises ConfigurationError for more bands than a signature has numbers.
+    Raises ConfigurationError for less than one band. Its methods do for a signature with fewer
+    numbers than there are bands.
     """
 
     def __init__(self, bands: int) -> None:

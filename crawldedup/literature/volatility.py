@@ -84,7 +84,7 @@ def flip_probabilities(weights: Floats, similarity: float) -> Floats:
 
     The shape is that of the weights, which come from `features.bit_weights`. With a normal Y, it is
     p_j = P(Y > abs(w_j)) = Phi(-abs(w_j) u), where u = rho / sqrt(1 - rho^2) and the cosine
-    rho = 2 J / (1 + J). Raises ConfigurationError for J outside of 0..1.
+    rho = 2 J / (1 + J). Raises ConfigurationError unless 0 < J <= 1.
     """
     u = steepness(_check_share("similarity", similarity))
     return np.array(
@@ -152,6 +152,7 @@ class VolatilitySearch:
         return list(dict.fromkeys(self._near(number, weights)))
 
     def _near(self, number: int, weights: Floats) -> Iterator[int]:
+        """Yield the stored hashes that probes find, perhaps repeatedly, and count the probes."""
         prefix = min(max(len(self._hashes).bit_length(), 8), _BITS)
         probabilities = flip_probabilities(weights[:prefix], self.similarity)
         order = np.argsort(-probabilities, kind="stable").tolist()

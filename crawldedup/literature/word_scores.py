@@ -64,7 +64,7 @@ def is_noun(tag: str) -> bool:
 
 
 def tag_words(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the words of a text in any language, without parts of speech."""
+    """Yield the words of a text in any language, each with "x" instead of a part of speech."""
     return ((word, "x") for word in split_words(text))
 
 

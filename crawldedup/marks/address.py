@@ -143,7 +143,7 @@ class Address:
     # The address of a page is needed several times.
     @lru_cache(maxsize=256)
     def of(cls, url: str, identity: str | None = None) -> Self | None:
-        """Return the address of a page, or None if its URL has none.
+        """Return the address of a page, or None if its URL is invalid, very long or has no host.
 
         If the user identifies a page by its `identity` (such as the body of a POST request), it
         becomes a parameter.
@@ -185,7 +185,10 @@ class _Parts(NamedTuple):
 
 
 def _parts_of(url: str) -> _Parts | None:
-    """Parse a URL, or return None if it is invalid or has no host."""
+    """Parse a URL, or return None if it is invalid, has no host, or has too many characters.
+
+    One with more than 100 parameters is also invalid.
+    """
     if len(url) > _LONGEST_URL:
         return None
     try:

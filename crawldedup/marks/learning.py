@@ -1,7 +1,8 @@
 """Update the marks of a remembered page with what its copies show.
 
-A remembered page without a mark learns it from its first copy. If the page shows no picture but a
-copy of it does, a third page with another picture must conflict with it from then on.
+A remembered page without a mark learns it from the first copy on its site that has one. If the page
+shows no picture but a copy of it does, a third page with another picture must conflict with it from
+then on.
 
 A better copy that replaces a page keeps the key of the replaced page's text. When the replaced page
 turns up again, it is recognized at once, no matter how much the two texts differ.
@@ -15,8 +16,8 @@ from crawldedup.marks.packing import packed, unpacked
 def learned(marks: bytes, copy: bytes) -> bytes:
     """Return the marks of a remembered page, plus those that it lacked and its copy has.
 
-    Pages of different sites learn nothing from each other, because each site writes its own
-    headlines.
+    It learns names, lead pictures, players and data, but neither texts nor links. Pages of
+    different sites learn nothing from each other, because each site writes its own headlines.
 
     Args:
         marks: The packed marks of the remembered page.
@@ -47,7 +48,9 @@ def learned(marks: bytes, copy: bytes) -> bytes:
 def succeeding(marks: bytes, replaced: bytes, text: int) -> bytes:
     """Return the marks to store for a better copy that replaces a remembered page.
 
-    They include the text key of the replaced page, so that it's recognized when it turns up again.
+    They include the text key of the replaced page, so that it's recognized when it turns up again,
+    and the marks that the better copy lacks. If the two are on different sites, `marks` stays as it
+    is.
 
     Args:
         marks: The packed marks of the better copy.

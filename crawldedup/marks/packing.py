@@ -207,7 +207,10 @@ def _content(data: bytes) -> tuple[ContentMarks, int]:
 
 
 def _comments(data: bytes, start: int) -> tuple[Comments, int]:
-    """Unpack the hashes of comments. Return them, and the position after them."""
+    """Unpack the hashes of comments. Return them, and the position after them.
+
+    Raises ValueError if there are more than `MOST_COMMENTS`.
+    """
     sampled = data[start + 3]
     if sampled > MOST_COMMENTS:
         raise ValueError("the marks of a page have too many comments")

@@ -75,7 +75,10 @@ def conflict(first: Marks, second: Marks) -> Conflict:
 
 
 def _conflict_without_marks(first: Marks, second: Marks) -> Conflict:
-    """Return whether texts or links tell two pages of one site apart whose marks are the same."""
+    """Return the conflict of comments, texts or links between two pages of one site, or NONE.
+
+    Comments count as texts. None of the other marks of the pages conflict.
+    """
     content = first.content
     other = second.content
     address = first.address
@@ -156,7 +159,7 @@ def _conflict_of_views(first: ContentMarks, second: ContentMarks, *, is_visit: b
 
 
 def shown_conflict(first: ContentMarks, second: ContentMarks) -> Conflict:
-    """Return the first kind of marks that conflicts in the content of two pages.
+    """Return the first kind of marks that conflicts in the content of two pages, or NONE.
 
     Their addresses don't matter.
     """
@@ -197,9 +200,10 @@ def have_other_players(first: ContentMarks, second: ContentMarks) -> bool:
 
 
 def is_of_one_form(first: AddressMarks, second: AddressMarks) -> bool:
-    """Return whether two addresses have the same form.
+    """Return whether two different addresses have the same form.
 
-    They only differ in the value of a parameter, or in the end of the path.
+    Either they only differ in their parameters, or they have the same folder and the same names of
+    parameters.
     """
     if first.path == second.path:
         return first.parameters != second.parameters
@@ -308,6 +312,7 @@ class _Names:
         self.best = self.heading or self.social
 
     def _add(self, name: int, roles: int) -> None:
+        """File a name under each of its roles."""
         if roles & HEADLINE:
             self.headline = self.headline or name
             self.headlines.append(name)
@@ -338,7 +343,10 @@ def _taken_apart(names: tuple[Name, ...]) -> _Names:
 
 
 def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
-    """Return whether two pages have different names."""
+    """Return whether the names of two pages show that the pages are different.
+
+    They don't if either page has none, or if the name of each is also another name of the other.
+    """
     if not names or not others:
         return False
     first = _taken_apart(names)
@@ -431,5 +439,8 @@ def _has_own_headline(page: _Names, other: _Names) -> bool:
 
 
 def _are_other(name: int, names: _Names, other: int, others: _Names) -> bool:
-    """Return whether two names are different. A label in front of one of them doesn't count."""
+    """Return whether two names differ, and neither is another name of the other one's page.
+
+    A label in front of one of them therefore doesn't count.
+    """
     return name != other and name not in others.aliases and other not in names.aliases

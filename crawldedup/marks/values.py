@@ -186,7 +186,7 @@ class ShownMarks:
 
 
 def _datum_name_hash(name: str, key: Key) -> int:
-    """Return a 16-bit hash of the name of a declared value."""
+    """Return a 16-bit hash of the name of a declared value, or 0 for the availability."""
     if name == AVAILABILITY:
         return AVAILABILITY_HASH
     return short_hash(name, key) & 0xFFFF or 1

@@ -20,7 +20,9 @@ _MOST_VALUES: Final = 4
 
 
 def shows_new_comments(marks: bytes, before: bytes) -> bool:
-    """Return whether a page has visitors' comments that weren't there at an earlier visit.
+    """Return whether the visitors' comments on a page differ from those at an earlier visit.
+
+    A page without comments may have failed to load them, so it has no new ones.
 
     Args:
         marks: The packed marks of the page.
@@ -71,7 +73,7 @@ def _changed_data(marks: ContentMarks, before: ContentMarks) -> list[str]:
 
 
 def _new_data(marks: ContentMarks, before: ContentMarks) -> list[Datum]:
-    """Return the declared values that are new or different since the earlier visit."""
+    """Return the declared values that differ from those of the earlier visit with the same name."""
     earlier = dict(before.data)
     return [datum for datum in marks.data if earlier.get(datum.name, datum.value) != datum.value]
 
@@ -112,7 +114,10 @@ def new_values(marks: bytes, before: bytes, shown: ShownMarks, key: Key) -> tupl
 
 
 def _new_length(marks: ContentMarks, before: ContentMarks) -> list[str]:
-    """Return the number of links in a changed list, in words, unless they are too many to count."""
+    """Return how many links a changed list has and had, in words.
+
+    The result is empty if the number is the same, or if there are too many to count.
+    """
     if marks.links == before.links or MOST_LINKS in (marks.links, before.links):
         return []
     return [f"{marks.links} links now, {before.links} before"]

@@ -38,8 +38,7 @@ page that resembles it takes its place.
 A page past its time to live counts as absent. Nothing sweeps the whole index: each page that is
 added removes a few expired ones, and a few of the oldest if the index holds too many pages.
 
-A store that can recognize single paragraphs is an `AnchorStore` as well: it remembers which pages
-have which anchors. See `AnchorQuery`.
+A store that can recognize single paragraphs is an `AnchorStore` as well: see `AnchorQuery`.
 
 To add a store, write a class that follows `Store` and register its URL schemes, as
 `crawldedup.stores.registry` describes.
@@ -187,7 +186,7 @@ class Query:
     revisit_rule: WeightedThreshold | None = None
 
     def conflict_with(self, marks: bytes) -> Conflict:
-        """Return what tells the page apart from a similar record, or `Conflict.NONE` for a copy.
+        """Return what tells the page apart from a similar record; `Conflict.NONE` if nothing does.
 
         `redis/lua/lib/marks.lua` applies the same rule: see `crawldedup.marks.relation`.
 
@@ -211,7 +210,7 @@ class Query:
         return are_certain_views(own, other, self.proved_views)
 
     def shows_other_marks(self, marks: bytes) -> bool:
-        """Return whether a revisited page shows different marks than the record."""
+        """Return whether marks in the content of a revisited page conflict with the record's."""
         own, other = unpacked(self.record.marks), unpacked(marks)
         if own is None or other is None:
             return False
@@ -227,7 +226,8 @@ class Query:
 
         Text that counts as unchanged does not replace the remembered text, which is the text that
         was delivered last. Otherwise a page that changes a little at each visit would never be
-        delivered again. `redis/lua/check.lua` applies the same rule.
+        delivered again. With `revisit_rule`, a new comment alone doesn't count either.
+        `redis/lua/check.lua` applies the same rule.
 
         Args:
             record: What the store remembers of the page.
@@ -458,7 +458,7 @@ class Store(Protocol):
         """Look pages up without changing anything.
 
         Returns:
-            The records that each query accepts, nearest first and without their texts.
+            The records that each query accepts and similar siblings, nearest first, without texts.
         """
 
     def deliver(self, names: Sequence[PageName]) -> None:

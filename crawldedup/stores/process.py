@@ -47,7 +47,7 @@ def has_exited(process: str) -> bool:
 
 
 def _status(pid: int) -> _Status:
-    """Read the state of a process and when it started."""
+    """Return the state of a process and when it started. Both are "" if they can't be read."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return _Status(state=fields[0], started=fields[19])

@@ -1,6 +1,6 @@
 """Compare the profile of an index (the options and version that it was made with) with our own.
 
-Indexes of different profiles are never compared.
+The pages of an index are only compared with those of a program with the same profile.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,8 @@ class ProfileParts:
 def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
     """Say in words how the profile of an index differs from that of this program.
 
-    They are listed by option, or as "version". Keys of indexes don't count.
+    Return a sentence for each option that differs, by its name, and for a different version under
+    "version". The keys of indexes don't count.
     """
     index = ProfileParts.of(index_profile)
     own = ProfileParts.of(own_profile)
@@ -66,7 +67,7 @@ def changes_between(index_profile: str, own_profile: str) -> dict[str, str]:
 
 
 def is_readable(index_profile: str, own_profile: str) -> bool:
-    """Return whether this program can read an index, although its options may be different."""
+    """Return whether this program can read the records of an index, whatever its options are."""
     index = ProfileParts.of(index_profile)
     own = ProfileParts.of(own_profile)
     if index is None or own is None:

@@ -173,7 +173,10 @@ def _added_stores() -> dict[str, list[EntryPoint]]:
 
 
 def _load(name: str, scheme: str, added: Sequence[EntryPoint]) -> type[Store]:
-    """Import the store class that entry points name for a scheme."""
+    """Import the store class that entry points name for a scheme.
+
+    Raises ConfigurationError if they name several, or if the class can't be used.
+    """
     if len({entry_point.value for entry_point in added}) > 1:
         claims = " and ".join(sorted(map(_origin, added)))
         raise ConfigurationError(
@@ -193,7 +196,10 @@ def _load(name: str, scheme: str, added: Sequence[EntryPoint]) -> type[Store]:
 
 
 def _check_class(name: str, scheme: str, kind: Any, origin: str) -> None:
-    """Check that an imported object is a store class that serves the scheme."""
+    """Check that an imported object is a store class that serves the scheme.
+
+    Raises ConfigurationError if it isn't.
+    """
     if not isinstance(kind, type):
         raise ConfigurationError(
             f"{name}: the store for {scheme}:// is {kind!r} from {origin}; it must be a class "

@@ -43,7 +43,7 @@ _AHEAD_BYTES: Final = 1 << 20
 class Answer(msgspec.Struct, array_like=True):
     """The answer of a worker: a value, or an error as its counter, message and reason.
 
-    After its last answer, a worker that has grown too large ends.
+    After its last answer, a worker ends: it has grown too large, or could not be set up.
     """
 
     is_last: bool = False
@@ -54,7 +54,8 @@ class Answer(msgspec.Struct, array_like=True):
     def of(cls, error: BaseException) -> Self:
         """Describe an error in an answer.
 
-        The class of a foreign error may only exist in the worker.
+        For an error that isn't PageError or ConfigurationError, the answer has its traceback and
+        the name of its class, which may only exist in the worker.
         """
         if isinstance(error, MemoryError):
             error = PageError.after(error, "reading")
@@ -90,7 +91,7 @@ def valid(text: str) -> str:
 def main(name: str) -> None:
     """Run a worker: answer the requests on standard input with "package.module:function".
 
-    It ends with standard input, or when the parent dies.
+    It ends with standard input, when the parent dies, or after its last answer: see `Answer`.
     """
     connected = _inherited_socket()
     inbox = BufferedReader(socket.SocketIO(connected, "r"), _AHEAD_BYTES)
@@ -133,7 +134,10 @@ def _next_frame(inbox: "BufferedReader[Any]") -> Any:
 
 
 def _inherited_socket() -> socket.socket:
-    """Take over the socket on standard input, so nothing else in the process can use it."""
+    """Take over the socket on standard input, so nothing else can use it, and return it.
+
+    From then on, whatever the process prints goes to standard error.
+    """
     connected = socket.socket(fileno=os.dup(0))
     # Programs that an extractor starts, and libraries that print, must not use it.
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
@@ -164,7 +168,7 @@ def bound_memory() -> Callable[[], bool]:
 def _held() -> tuple[int, int]:
     """Return how much private memory the process uses, and how much it has allocated, in bytes.
 
-    Raises OSError.
+    Raises OSError without /proc.
     """
     _, resident, shared, _, _, data, _ = map(
         int, Path("/proc/self/statm").read_text("ascii").split()

@@ -129,11 +129,9 @@ class Commands(NamedTuple):
 
 
 def exchange(batches: Sequence[Commands]) -> list[list[Any]]:
-    """Send each server its commands, and return its replies.
+    """Send each server its commands, and return its replies, in the order of both.
 
-    A command that fails has its error instead.
-
-    The servers work at the same time.
+    A command that fails has its error instead. The servers work at the same time.
     """
     if len(batches) < 2:
         return [_replies(batch) for batch in batches]
@@ -161,7 +159,7 @@ def _replies(batch: Commands) -> list[Any]:
 def _pipelined(server: redis.Redis, commands: Sequence[Command]) -> list[Any]:
     """Send commands in one round trip, and return the replies.
 
-    A failed command has its error instead.
+    A failed command has its error instead. If the round trip fails, all of them have its error.
     """
     pipeline = server.pipeline(transaction=False)
     for command in commands:

@@ -67,9 +67,8 @@ class Connection:
     def send(self, calls: Sequence[Call]) -> list[Any]:
         """Send calls, and return the replies in the same order.
 
-        A call that fails has its error instead.
-
-        Calls to one server run in their order. Each attempt takes one round trip.
+        A call that fails has its error instead. Calls to one server run in their order. Each
+        attempt takes one round trip. Only calls that may succeed this time are repeated.
         """
         replies: dict[int, Any] = {}
         waiting = dict(enumerate(calls))

@@ -132,7 +132,7 @@ _TRANSLATIONS: Final = (
 def translation_of(error: Exception, store: str) -> Translation:
     """Return the translation that applies to an error of redis-py.
 
-    `store` is the URL of the store. If the error isn't one of redis-py's, it is raised again.
+    `store` is the URL of the store. If no translation covers the error, it is raised again.
     """
     # redis-py's cluster client hides errors that only different settings can fix in its own errors.
     causes: list[BaseException] = [error]

@@ -355,7 +355,8 @@ def unpack_answer(reply: bytes, layout: Layout) -> Answer:
 def crawler_of(reply: bytes) -> int:
     """Return the number of the crawler that has the page in a reply of `check.lua`.
 
-    That crawler has delivered the page, or has yet to deliver it.
+    That crawler has delivered the page, or has yet to deliver it. Raises struct.error if the reply
+    has no record.
     """
     return _RecordHead(*_RECORD_HEAD.unpack_from(reply, _ANSWER.size)).crawler
 
@@ -363,7 +364,7 @@ def crawler_of(reply: bytes) -> int:
 def unpack_holders(reply: Sequence[Any]) -> anchors.Holders:
     """Unpack a reply of `anchors.lua`: the pages that have each anchor.
 
-    Raises ValueError or TypeError if it is malformed.
+    Raises ValueError, TypeError or AttributeError if it is malformed.
     """
     is_known, lists, pages_and_urls = reply
     holders: list[tuple[int, ...] | None] = []

@@ -103,9 +103,8 @@ class RedisStore:
     def _try(self, calls: Sequence[Call]) -> list[Any]:
         """Send calls, and return the replies in the same order.
 
-        A call that fails has its error instead.
-
-        If the server has lost the index, a new one is started.
+        A call that fails has its error instead. If the server has lost the index, a new one is
+        started, and the calls that found it missing are sent again.
         """
         replies = self._connection.send(calls)
         lost = [place for place, reply in enumerate(replies) if is_lost(reply)]
@@ -140,7 +139,10 @@ class RedisStore:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors of redis-py, and an index with another profile, into errors of crawldedup."""
+        """Turn errors of redis-py, and an index with another profile, into errors of crawldedup.
+
+        Such an index raises ProfileMismatchError, or KeyMismatchError if only its key is different.
+        """
         with store_errors(
             self._url,
             lambda: self.session.number > 0,
@@ -174,7 +176,7 @@ class RedisStore:
     def _look(self) -> int:
         """Adopt the key of the index if it exists, and return its number of pages, without joining.
 
-        Raises ProfileMismatchError.
+        Raises ProfileMismatchError if it was made with other options.
         """
         pages = 0
         for head in self._ask_everywhere(CommandRequest("HGETALL", _HEAD), anew=True).values():

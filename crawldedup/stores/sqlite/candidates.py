@@ -150,8 +150,8 @@ def batch_candidates(
 
     Returns:
         The candidates by the places of the queries. A query is left out if its ranges hold more
-        keys than may be read, because pages of the batch would change which keys are read. Use
-        `single_candidates` for it.
+        keys than may be read, because pages of the batch would change which keys are read. All are
+        left out if there are too many keys in one table. Use `single_candidates` for these.
     """
     own_keys = _signed([query.keys for query in batch])
     ranges = _ranges_of(batch, places)
@@ -426,7 +426,7 @@ def _room_for_keys(batch: Sequence[Query], ranges: _Ranges, key_ranges: Ints, ta
 def _compare(
     index: SqliteIndex, batch: Sequence[Query], queries: Ints, pages: Sequence[int]
 ) -> _Comparison:
-    """Compare pairs of a query and a page by the rule of the query.
+    """Return the pages of pairs of a query and a page, in order, and the cost of each by `_costs`.
 
     Args:
         index: The index.
@@ -456,6 +456,8 @@ def _costs(
     positions: Sequence[int],
 ) -> list[int]:
     """Return how much each page differs from a query (its cost), by the rule of the query.
+
+    It's 0 if their texts are the same, and `NEVER` or more if the rule can't accept the page.
 
     Args:
         batch: The queries.

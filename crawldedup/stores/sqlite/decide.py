@@ -86,7 +86,11 @@ class BatchDecision:
         self._search.look_ahead(places)
 
     def _answer(self, place: int) -> Answer:
-        """Decide about one page, by the first of the contract's three rules that applies."""
+        """Decide about one page by the first of the contract's three rules that applies.
+
+        Like the methods below, it makes the changes, which are written later, and returns the
+        answer.
+        """
         query = self._queries[place]
         # 1. The URL is known, and no other running crawler has the page.
         visited = self._visited(query)
@@ -194,7 +198,7 @@ class BatchDecision:
         return abandoned
 
     def _count_copy(self, query: Query, comparison: _Comparison) -> Answer:
-        """Note that a page is a copy of the nearest page."""
+        """Note that a page is a copy of the nearest page, which learns the marks that it lacks."""
         nearest = comparison.accepted[0]
         self._free(query, comparison, is_added=False)
         counted = self._with_copy(nearest)

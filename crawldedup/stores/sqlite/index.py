@@ -61,7 +61,8 @@ class StoredSignature(NamedTuple):
 class SqliteIndex:
     """The tables of one index. They are used while the store has locked the file.
 
-    Call `load_head` at the start of each transaction, and `write_head` after pages were removed.
+    Call `load_head` at the start of each transaction, and `write_head` after pages were removed or
+    swept.
 
     Pages are numbered in the order in which they are added. Because no number is used twice, the
     number of pages follows from the newest number and from how many were freed, and adding a page
@@ -139,7 +140,7 @@ class SqliteIndex:
         return self._select(sql, (_list(numbers),))
 
     def pages_after(self, number: int, limit: int) -> list[PageRow]:
-        """Return the pages that were added after the one with this number, in order."""
+        """Return up to `limit` pages that were added after the one with this number, in order."""
         sql = f"SELECT {_COLUMNS} FROM {self._pages} WHERE number > ? ORDER BY number LIMIT ?"
         return self._select(sql, (number, limit))
 

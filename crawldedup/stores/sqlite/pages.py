@@ -21,7 +21,7 @@ _SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """The row of a page: its number, its record, and the crawler that delivered it last."""
+    """The row of a page: its number, its record, and the crawler that added or revisited it."""
 
     number: int
     url: str
@@ -34,7 +34,7 @@ class PageRow:
     added_at: int
     seen_at: int
     copies: int
-    crawler: int  # the number of the crawler that delivered the page last
+    crawler: int  # the number of the crawler that added or revisited the page last
 
     #: The columns of the table, in order, with their declarations.
     COLUMNS: ClassVar = {

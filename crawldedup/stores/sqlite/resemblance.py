@@ -67,7 +67,10 @@ class Resemblance:
         return [candidate.number for candidate in self._near if candidate.number in numbers]
 
     def rejected(self) -> Rejected:
-        """Return the nearest sibling or, without any, the nearest page that isn't accepted."""
+        """Return the nearest sibling or, without any, the nearest page that isn't accepted.
+
+        If there is neither, its number is None.
+        """
         if self._siblings:
             nearest = self._siblings[0]
             return Rejected(nearest.number, self._conflict_with(nearest))
@@ -124,7 +127,10 @@ class Resemblance:
         return costs
 
     def _conflict_with(self, candidate: Candidate) -> Conflict:
-        """Return what tells a candidate apart from the page. Distant candidates aren't compared."""
+        """Return what tells a candidate apart from the page.
+
+        Candidates beyond `reach` aren't compared, so they have no conflict.
+        """
         if not self._query.record.marks or candidate.cost > self._bounds.reach:
             return Conflict.NONE
         return self._query.conflict_with(self._marks_of(candidate))

@@ -126,6 +126,7 @@ def connect(path: str) -> sqlite3.Connection:
     Raises:
         ConfigurationError: Its folder does not exist.
         ForeignStoreError: Another program or another version wrote the file.
+        sqlite3.Error: The file cannot be used.
     """
     if path != IN_MEMORY and not Path(path).parent.exists():
         raise errors.ConfigurationError(
@@ -154,7 +155,7 @@ def connect(path: str) -> sqlite3.Connection:
 def _claim(db: sqlite3.Connection, path: str) -> None:
     """Create the shared tables in a new file.
 
-    Reject another program's file before writing to it.
+    Raises ForeignStoreError for a file of another program or version, before writing to it.
     """
     with db:
         db.execute("BEGIN IMMEDIATE")
@@ -199,7 +200,7 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def errors_of(path: str) -> Iterator[None]:
-    """Turn errors while a file is used into errors of crawldedup.
+    """Turn errors inside a `with` block that uses a file into errors of crawldedup.
 
     They come from SQLite, or from values in the file that only another program can have written.
 
@@ -269,7 +270,8 @@ def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> IndexEntry
 def clear_index(db: sqlite3.Connection, namespace: str) -> None:
     """Drop the tables of an index, and forget its profile.
 
-    The index keeps its number, because running crawlers continue with it.
+    The index keeps its number, because running crawlers continue with it. If there is no such
+    index, nothing is changed.
     """
     row = db.execute("SELECT number FROM indexes WHERE namespace = ?", (namespace,)).fetchone()
     if row is None:

@@ -61,7 +61,10 @@ class BatchSearch:
         return single_candidates(self._index, self._queries[place])
 
     def _in_ranges(self, found: Candidates) -> list[Candidate] | None:
-        """Return the pages found by search keys, or None if there are too many to compare."""
+        """Return the pages found by search keys, or None if they have too many keys to compare all.
+
+        This is about pages as they are now: earlier pages of the batch may have changed them.
+        """
         candidates = [
             candidate
             for candidate in found.pages

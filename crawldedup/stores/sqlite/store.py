@@ -209,6 +209,8 @@ class SqliteStore:
     ) -> Iterator[SqliteIndex | None]:
         """Lock the index for one transaction.
 
+        If it was cleared in the meantime, a crawler that writes begins it again.
+
         Yields:
             The index, or None if it doesn't exist.
 
@@ -259,7 +261,7 @@ class SqliteStore:
                 self._find_index(db)
 
     def _exists(self) -> bool:
-        """Return whether the file has any content. An empty file has no index."""
+        """Return whether there may be an index: the store is connected, or its file isn't empty."""
         if self._db is not None:
             return True
         path = Path(self._path)
@@ -275,7 +277,7 @@ class SqliteStore:
         self._index = SqliteIndex(db, entry.number, entry.layout, self._path)
 
     def _join(self, db: sqlite3.Connection, session: CrawlSession) -> SqliteIndex:
-        """Create the index if it is absent, and join its crawl."""
+        """Create the index if it is absent, join its crawl, and return it."""
         entry = schema.begin_index(db, self.layout, self._path)
         index = SqliteIndex(db, entry.number, entry.layout, self._path)
         self.layout = entry.layout
