@@ -129,7 +129,7 @@ class PageReader:
     """Reads pages according to the options of an index.
 
     Raises:
-        MissingDependencyError: The package of the selected extractor isn't installed.
+        ConfigurationError: The selected extractor can't be imported.
     """
 
     def __init__(self, options: Options) -> None:
@@ -185,7 +185,7 @@ class PageReader:
     def content(
         self, page: Page, known: Known = NOTHING, key: Key = NO_KEY, *, with_text: bool = False
     ) -> PageContent:
-        """Take everything that is compared from a page of HTML or text, except volatile lines.
+        """Take everything that is compared from a page of HTML or text, except volatile numbers.
 
         Args:
             page: The page.
@@ -194,7 +194,8 @@ class PageReader:
             with_text: Whether to set `main` as well.
 
         Raises:
-            PageError: The page cannot be read.
+            PageError: The page cannot be read, or nothing tells it apart from other pages of its
+                site.
         """
         if page.text is not None:
             content = self._content_of_text(page, page.text)
@@ -443,7 +444,7 @@ def _without_changing(
 ) -> PageContent:
     """Remove the numbers that are known to change with every load.
 
-    The content with all its numbers stays in `full`.
+    If there were any, the content with all its numbers stays in `full`.
     """
     changing = without_repeated(changing, _lines_of(content), headings, key)
     text, lines = without_volatile(content.text, changing, headings, key)
