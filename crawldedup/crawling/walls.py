@@ -175,7 +175,8 @@ class Walls:
     def _first_dated_like(self, verdict: Verdict, marks: ShownMarks | None) -> str | None:
         """Return the URL of the site's first page whose name is the same except for a date.
 
-        It is None if the name has no date, or if the page shows a picture or a player.
+        It is None if the page isn't new, if its name has no date, or if it shows a picture or a
+        player.
         """
         undated = dated_name(verdict.url, marks) if verdict.kind is Kind.NEW else None
         if undated is None:

@@ -50,7 +50,8 @@ class PostponeMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware from Scrapy's settings.
 
-        Raises NotConfigured if it is switched off, or if the settings are invalid.
+        Raises NotConfigured if it is switched off, if the settings are invalid or limit the depth,
+        and in interactive commands.
         """
         with crawl_options(crawler) as options:
             # A page that is found later may be deeper, so its links may exceed the depth limit.

@@ -68,6 +68,7 @@ def _reason_in_request(request: Request, url: str, unchecked_urls: Sequence[Patt
 
 
 def _reason_in_response(response: Response) -> str | None:
+    """Return why a response isn't a complete page to check, or None."""
     if not 200 <= response.status < 300 or response.status == 206:
         return f"http_{response.status}"
     if flags := _PARTIAL_FLAGS.intersection(response.flags):

@@ -63,7 +63,7 @@ class RulesMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware from Scrapy's settings.
 
-        Raises NotConfigured if they are invalid, or name no rules.
+        Raises NotConfigured if they are invalid or name no rules, and in interactive commands.
         """
         with crawl_options(crawler) as options:
             if options.rules is None or is_interactive(crawler):
@@ -91,7 +91,7 @@ class RulesMiddleware:
                 self._ask(request)
 
     def spider_closed(self, reason: str) -> None:
-        """Save the skipped requests for the next run of the job."""
+        """Save the skipped requests for the next run of the job, unless the crawl has finished."""
         assert self._job is not None
         skipped = self._predictor.skipped if reason != "finished" else ()
         requests = [request for request, _ in skipped]

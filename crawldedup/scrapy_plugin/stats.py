@@ -114,6 +114,7 @@ class CrawlStats:
             self._outage_was_said = False
 
     def _count_verdict(self, judged: Judged, outcome: Outcome, size: int) -> None:
+        """Count the kind of a verdict, and everything else that is remarkable about it."""
         verdict = judged.verdict
         is_dropped = outcome.fate is Fate.DROPPED
         flags = {

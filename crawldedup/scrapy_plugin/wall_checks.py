@@ -136,7 +136,7 @@ class WallGuard:
 
 
 class Contents:
-    """The first and the last requests of each site that led to pages with their own content."""
+    """The first two and last two requests of each site that led to pages with own content."""
 
     def __init__(self) -> None:
         self._first: dict[str, list[Request]] = {}

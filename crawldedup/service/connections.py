@@ -288,6 +288,7 @@ class Connection(asyncio.Protocol):
         self._server_state.tasks.add(task)
 
     def _scope(self, request: _Request) -> dict[str, Any]:
+        """Describe a request to the application, as ASGI defines."""
         raw_path, _, query = request.target.partition(b"?")
         path = raw_path.decode("ascii")
         return {
