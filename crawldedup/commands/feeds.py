@@ -106,7 +106,7 @@ class RepeatedKeys(dict[str, Any]):
 
 
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make a JSON object from its keys and values, noticing repeated keys."""
+    """Make a JSON object from its keys and values, or a `RepeatedKeys` if keys are repeated."""
     values = dict(pairs)
     if len(values) == len(pairs):
         return values
@@ -139,7 +139,7 @@ class FeedRow(NamedTuple):
 
 
 def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the lines of a file. A line that's too long is discarded.
+    """Yield the lines of a file. A line that's too long is discarded, and its row has an error.
 
     Raises:
         ValueError: The beginning of the file shows that it isn't UTF-8.
@@ -170,7 +170,8 @@ def _skip_rest_of_line(line: bytes, file: BinaryIO) -> None:
 def separator_of(header: str) -> str:
     """Return the character that separates the cells of a table, given its first line.
 
-    It's a comma if the line has one outside of quotes.
+    It's a comma if the line has one outside of quotes, or else a semicolon or a tab. A line with
+    none of these has one cell, so a comma is returned.
     """
     for separator in _SEPARATORS:
         with suppress(csv.Error):
@@ -187,7 +188,8 @@ def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
 
     Raises:
         csv.Error: The rest of the file can't be read, or the file ends within a quoted cell.
-        ValueError: The header has a column of the fields several times.
+        ValueError: The beginning of the file shows that it isn't UTF-8, or the header has a column
+            of the fields several times.
     """
     csv.field_size_limit(MOST_BYTES)
     # A quoted cell may hold line ends, so several lines may make one row.
@@ -435,7 +437,10 @@ def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
 
 
 def _item_of(value: Any) -> Any:
-    """Parse the item in a row. Raises ValueError and RecursionError if it isn't JSON."""
+    """Parse the item in a row. Raises the error of the row, if any.
+
+    Raises ValueError and RecursionError if it isn't JSON.
+    """
     if isinstance(value, Exception):
         raise value
     if isinstance(value, bytes):

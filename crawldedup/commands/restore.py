@@ -104,7 +104,7 @@ def _check_files(paths: list[Path]) -> None:
 
 
 def _check_name(target: Path) -> None:
-    """Raise ConfigurationError unless the name of the output file is one of JSON lines."""
+    """Raise ConfigurationError if the name of the output file is one of another format."""
     suffixes = {suffix.lower() for suffix in target.suffixes[-2:]}
     if wrong := sorted(suffixes & _OTHER_FORMATS):
         raise ConfigurationError(

@@ -104,6 +104,7 @@ def readable_items(
 def _items_of_source(
     name: str, on_error: OnError, fields: Fields, on_note: OnNote
 ) -> Iterator[Item]:
+    """Yield the items of a source. One that has neither pages nor errors is an error itself."""
     has_errors = False
     has_pages = False
 
@@ -131,6 +132,7 @@ def _items_of_each(
 
 
 def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> Iterator[Item]:
+    """Return the items of a source of any kind. Raises the errors of sources."""
     path = Path(name)
     if name == STANDARD:
         return _items_of_standard_input(fields, on_error)
