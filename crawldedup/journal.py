@@ -97,7 +97,7 @@ def shown(url: str) -> str:
 
 
 def check_journal(name: str, value: object) -> str | bool:
-    """Check the option with the directory of journals; False means none.
+    """Check the option with the directory of journals, and return it. False means none.
 
     Raises ConfigurationError.
     """
@@ -116,7 +116,10 @@ def crawl_of(spider: str, started: float) -> str:
 
 
 def name_of_job(job: Path | None, name: str) -> str:
-    """Return the name of a job's first run, which is this run unless there was one before."""
+    """Return the name of a job's first run, which is this run unless there was one before.
+
+    The name is saved for later runs. Without a job, or if the file can't be used, it is `name`.
+    """
     with suppress(OSError, ValueError):
         if job is not None and (job / NAME_FILE).exists():
             return namespace(NAME_FILE, (job / NAME_FILE).read_text("ascii"))
@@ -165,7 +168,7 @@ class FileJournal:
         self.write(line_of(header))
 
     def write(self, line: bytes) -> None:
-        """Append a line, if there is room for it."""
+        """Append a line. If there is no room for it, it is lost, and `trouble` says why."""
         if self._file is not None:
             try:
                 # If a full disk has cut off a line, its end begins the next one.

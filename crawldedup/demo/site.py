@@ -183,7 +183,10 @@ def all_articles() -> list[SitePage]:
 
 
 def month_page(path: str) -> SitePage | None:
-    """Return a month of the endless calendar. Months look similar, and link to their neighbors."""
+    """Return a month of the endless calendar, or None if the path is not one.
+
+    Months look similar, and link to their neighbors.
+    """
     match = _MONTH.fullmatch(path)
     if match is None:
         return None

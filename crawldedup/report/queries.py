@@ -388,9 +388,10 @@ def _timeline(database: Database, seconds: float) -> Row:
 
 
 def _similarity(database: Database, settings: Row) -> Row:
-    """Count the near duplicates in each range of estimated similarity.
+    """Count the near duplicates in each range of estimated similarity, and by other options.
 
-    `limit` is the lowest estimate that this crawl accepted.
+    `limit` is the lowest estimate that this crawl accepted. `what_if` has the numbers for other
+    values of `similarity`.
     """
     wanted = settings.get("similarity")
     limit = settings.get("threshold")

@@ -280,9 +280,10 @@ class _Feed:
             )
 
     def decided(self, dropped: BinaryIO | None) -> _Decided:
-        """Read the files a second time, and decide which items are kept.
+        """Read the files a second time, and yield each item with the decision about it.
 
-        Raises ConfigurationError if they have changed.
+        Each copy is described in a line of `dropped`. Raises ConfigurationError if the files have
+        changed.
         """
         row = 0
         files = zip(self.names, self.sizes, strict=True)
@@ -383,6 +384,7 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
 
 
 def _write_batches(decided: _Decided, out: BinaryIO, pa: Any) -> None:
+    """Write the kept rows to a Parquet file, one row group at a time."""
     first = list(islice(decided, 1))
     schema = first[0].item.head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:
