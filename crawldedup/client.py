@@ -344,7 +344,7 @@ class Client(_Common, AbstractContextManager["Client"]):
     ) -> int:
         """Remove a page by its URL, or every page with the text of a fingerprint.
 
-        See `Deduplicator.forget`.
+        Return how many pages were removed. See `Deduplicator.forget`.
         """
         return self._ask(_forget_request(page, identity, scope_key))
 

@@ -327,7 +327,10 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
 
 
 def _journals_at(place: Path) -> list[Journal]:
-    """Return the journal in a file, or the journals in a folder, where other files are ignored."""
+    """Return the journal in a file, or the journals in a folder, where other files are ignored.
+
+    Raises ConfigurationError for a file that isn't a journal, and if there is nothing at the place.
+    """
     found = []
     for path in sorted(place.glob("*.jsonl")) if place.is_dir() else [place]:
         # Opening a named pipe would block forever.
@@ -348,7 +351,10 @@ def _journals_at(place: Path) -> list[Journal]:
 
 
 def _by_crawl(found: Iterable[Journal]) -> dict[str, list[Journal]]:
-    """Group journals by crawl, the latest crawl first. Within a crawl, they are in order."""
+    """Group journals by the name of their crawl, the latest crawl first.
+
+    The journals of a crawl are in the order of their starts.
+    """
     of_crawls: dict[str, list[Journal]] = {}
     for journal in sorted(found, key=lambda journal: journal.started):
         # The last journal of a crawl determines its position.

@@ -88,7 +88,7 @@ class Address(NamedTuple):
         return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", tuple(parameters))
 
     def url(self) -> str:
-        """Put the parts together again."""
+        """Return the URL that consists of these parts."""
         in_path = "".join(parameter for parameter in self.parameters if parameter[0] == ";")
         query = "&".join(parameter for parameter in self.parameters if parameter[0] != ";")
         return f"{self.origin}{self.path}{in_path}{'?' if query else ''}{query}"
@@ -212,7 +212,7 @@ class Rule:
         return None if self.exceptions and target.url() in self.exceptions else target
 
     def _replaced(self, address: Address) -> Address:
-        """Rewrite a URL, no matter in which folders the rule applies."""
+        """Return a URL as the rule rewrites it, whatever its folder, or as it is."""
         origin, path, parameters = address
         if origin != self.site:
             return address

@@ -147,7 +147,7 @@ def _why_partial(head: Headers, body: Body) -> str:
 
 
 def _identified(url: str, head: Headers, body: bytes) -> MediaType | None:
-    """Return the type of a body that the server didn't declare.
+    """Return the type of a body that the server didn't declare, or None.
 
     It follows from what the archive says, or from how the body begins.
     """

@@ -377,7 +377,10 @@ def target_file(
 def write_rows(
     columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool
 ) -> None:
-    """Write rows with these columns to a file: CSV if the name says so, or else JSON lines."""
+    """Write rows with these columns to a file: CSV if the name says so, or else JSON lines.
+
+    Raises ConfigurationError if the file has appeared in the meantime, and OSError.
+    """
     with (
         target_file(path, force=force) as out,
         io.TextIOWrapper(out, "utf-8", "replace", newline="") as text,

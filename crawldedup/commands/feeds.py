@@ -240,7 +240,7 @@ def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
 
 
 def _problem_of_quotes(lines: Iterable[bytes], separator: str) -> QuoteError | None:
-    """Return the error for a row of several lines if it has quotes in unusual places.
+    """Return the error for a row of several lines if it has quotes in unusual places, or None.
 
     In a row of one line, a stray quote is a letter like any other.
     """
@@ -273,8 +273,8 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
     after them is an item as well.
 
     Raises:
-        ValueError: The file is not UTF-8, doesn't begin with an array, or the rest of it can't be
-            read.
+        ValueError: The beginning of the file shows that it isn't UTF-8 or isn't an array, or the
+            rest of it can't be read.
     """
     decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_int=_number_of)
     # Bytes that are not UTF-8 are written as they were read.
@@ -323,7 +323,7 @@ def _row_of_member(value: Any, source: str) -> FeedRow:
 
 
 def pyarrow_for(path: Path) -> Any:
-    """Import pyarrow with its module `parquet`, in order to read a file.
+    """Return pyarrow with its module `parquet`, which reading a file needs.
 
     Raises:
         MissingDependencyError: It is not installed. The message names the file that needs it.
@@ -347,7 +347,8 @@ def rows_of_parquet(
 
     Raises:
         ConfigurationError: The table has none of the columns.
-        ValueError: The rest of the file can't be read, or the table is suspiciously large.
+        ValueError: The rest of the file can't be read, a column is repeated, or the table is
+            suspiciously large.
     """
     bytes_left = MOST_BYTES + _MOST_GROWTH * path.stat().st_size
     try:
@@ -429,7 +430,7 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
 
 
 def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
-    """Return the title of an item, if the item has one that is a text. Raises NotUtf8Error."""
+    """Return the title of an item, or None if it has none that is a text. Raises NotUtf8Error."""
     title = item.get(fields.title)
     if isinstance(title, bytes):
         title = decoded(title)

@@ -1,4 +1,7 @@
-"""The commands that ask an index: check, find, explain, compare, forget, clear and info."""
+"""The commands that ask an index: check, find, explain, compare, forget, clear and info.
+
+They raise ConfigurationError, StoreError and the errors of sources.
+"""
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence

@@ -303,7 +303,10 @@ class _Wanted:
         return moment >= self._since
 
     def _site_of(self, url: str) -> str:
-        """Return the site of a URL, with its port if the wanted site has one."""
+        """Return the site of a URL, with its port if the wanted site has one.
+
+        If no site is wanted, it is "".
+        """
         if self._site is None:
             return ""
         site = site_of(url)

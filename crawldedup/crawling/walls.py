@@ -101,7 +101,7 @@ class Walls:
         marks: ShownMarks | None = None,
         asked: str | None = None,
     ) -> Suspicion | None:
-        """Note a judged page, and return a suspicion if its original now looks like a wall.
+        """Note a judged page. Return a suspicion if its original now looks like a wall, or None.
 
         Each original is suspected at most once.
 

@@ -177,7 +177,7 @@ def all_pages() -> dict[str, SitePage]:
 
 
 def all_articles() -> list[SitePage]:
-    """Return every article, by language."""
+    """Return all articles and the page about the site, sorted by language."""
     pages = all_pages()
     return [page for page in pages.values() if page.kind == "article" or page is pages["/about/"]]
 

@@ -82,7 +82,7 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
 
 
 def _host(name: str, given: str) -> str:
-    """Normalize a host, so that it looks as in URLs.
+    """Return a host in the form that it has in URLs, but without "www.".
 
     Raises ConfigurationError for anything else, such as a URL.
     """

@@ -93,7 +93,7 @@ def text_of(body: bytes, label: str | None, errors: str = "strict") -> str:
 
 
 def label_in_type(content_type: str | None) -> str | None:
-    """Return the label of the encoding in a Content-Type header, if there is one."""
+    """Return the label of the encoding in a Content-Type header, or None."""
     label = _IN_TYPE.search(content_type or "")
     return label and label[1]
 

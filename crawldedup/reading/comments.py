@@ -91,6 +91,9 @@ def comments_beside(page: HtmlPage, main: str) -> PageComments:
     Args:
         page: The page.
         main: Its main text, which may contain some of them.
+
+    Raises:
+        PageError: They are too long.
     """
     lines = list(_lines(page))
     if not lines:

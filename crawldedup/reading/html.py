@@ -241,7 +241,10 @@ class _Decoded(NamedTuple):
 
 
 def _decoded(body: bytes | str, declared: str | None) -> _Decoded:
-    """Decode a page as `decode` does, and return its bytes in UTF-8 as well if they are known."""
+    """Decode a page as `decode` does, and return its bytes in UTF-8 as well if they are known.
+
+    Raises PageError("binary").
+    """
     if isinstance(body, str):
         _refuse_controls(body[:_SAMPLE_BYTES].encode("utf-8", "replace"))
         return _cleaned(body)
@@ -290,7 +293,7 @@ def _decode_leniently(body: bytes, encoding: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Remove the characters that trees, stores or UTF-8 don't allow."""
+    """Return a text without the characters that trees, stores or UTF-8 don't allow."""
     return _cleaned(text).text
 
 

@@ -85,7 +85,7 @@ _LEAST_SHARE_BESIDE: Final = 0.05
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return the text of the article on a page.
+    """Return the text of the article on a page, or "" for a page without text.
 
     If there is no article, that is everything except navigation and the like.
     """
@@ -439,7 +439,7 @@ class _Descent:
     def _lead(self, article: int) -> set[int]:
         """Return the blocks that introduce a short article between the headline and its text.
 
-        Blocks whose heading is a link are teasers of something else.
+        A long article has none. Blocks whose heading is a link are teasers of something else.
         """
         blocks = self._blocks
         headline = self._headline

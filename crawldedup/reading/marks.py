@@ -283,7 +283,7 @@ def _players(blocks: Blocks, elements: Elements, embeds: Sequence[str]) -> tuple
 
 
 def _picture_name(node: LexborNode, attributes: Mapping[str, str | None]) -> str | None:
-    """Return the name of the picture that an element shows, loaded late or at once."""
+    """Return the name of the picture that an element shows, loaded late or at once, or None."""
     name = first_picture(attributes)
     outer = node.parent
     if name is not None or outer is None or outer.tag != "picture":

@@ -147,7 +147,7 @@ class PageLines:
         return [line for line, (_, _, block) in enumerate(self.blocks.lines) if not is_noise[block]]
 
     def _main(self) -> int | None:
-        """Return the block of <main> if it contains everything that counts.
+        """Return the block of <main> if it contains everything that counts, or None.
 
         A table next to a column of prose is the content if it is in <main> with the <h1>. But some
         templates close <main> after the headline, or only put it around the headline.

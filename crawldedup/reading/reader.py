@@ -261,7 +261,7 @@ class PageReader:
         return tuple(found)
 
     def _with_marks(self, page: Page, content: PageContent, read: PageText) -> PageContent:
-        """Add the marks that tell a page apart from its siblings."""
+        """Add the marks that tell a page apart from its siblings, if any are to be told apart."""
         distinguish = self._options.distinguish
         if distinguish == "nothing":
             return content
@@ -385,14 +385,14 @@ def _main_of(content: PageContent, read: PageText) -> MainText:
 
 
 def _with_heading(main: MainText, page: HtmlPage) -> MainText:
-    """Put the heading that names a page in front of its text, unless the text contains it."""
+    """Put the heading that names a page in front of its text, if the text lacks it."""
     if not main.text or not main.name or not lacks_heading(main.text, main.name, page):
         return main
     return replace(main, text=f"{tidy(main.name)}\n{main.text}")
 
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:
-    """Remove invisible characters from the texts of marks."""
+    """Return marks without invisible characters in their text."""
     text = marks.text
     if text is None:
         return marks
@@ -414,7 +414,7 @@ def _of_shell(content: PageContent, shell: Shell) -> PageContent:
 
 
 def _lines_of(content: PageContent) -> list[str]:
-    """Return all lines of a page."""
+    """Return the lines of all texts of a page. Those that several texts have are repeated."""
     lines = content.text.split("\n")
     if content.whole is not None:
         lines += content.whole.split("\n")
@@ -422,7 +422,7 @@ def _lines_of(content: PageContent) -> list[str]:
 
 
 def _without_ages(content: PageContent) -> PageContent:
-    """Remove the numbers that say how old a page is, or when it was printed."""
+    """Return content without the numbers that say how old a page is, or when it was printed."""
     text = content.text
     whole = content.whole
     core = content.core
@@ -435,7 +435,7 @@ def _without_ages(content: PageContent) -> PageContent:
 
 
 def _with_numbers(content: PageContent, headings: Collection[str], key: Key) -> PageContent:
-    """Note the numbers of those lines that may turn out to change with every load."""
+    """Add the numbers of those lines that may turn out to change with every load."""
     return replace(content, numbers=numbers_of(_lines_of(content), headings, key))
 
 

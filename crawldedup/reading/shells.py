@@ -239,7 +239,7 @@ class _Names:
 
 
 def _part_of(line: str, blocks: Blocks, block: int, elements: Elements, names: _Names) -> int:
-    """Decide whether a line is content, belongs to the shell, or shows where the mount point is."""
+    """Return what a line is: content, a part of the shell, or a sign of where the mount is."""
     if _is_about_loading(line, names.of_site):
         return _IN_MOUNT
     if _is_name(line, names.of_site):

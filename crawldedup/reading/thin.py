@@ -182,7 +182,11 @@ class _Elements:
         self._in_drawings: set[int] = set()
 
     def parts(self) -> Iterator[_Part]:
-        """Yield what each element says, in document order."""
+        """Yield what each element says, in document order.
+
+        If there are too many elements, a digest of the whole page comes first, and only some are
+        read.
+        """
         elements = self._page.tree.css("*")
         if len(elements) > _MOST_ELEMENTS:
             yield _words(digest_of(self._page.html))

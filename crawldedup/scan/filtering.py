@@ -190,7 +190,10 @@ class _Feed:
         return self.form.endswith(forms.ARCHIVE)
 
     def compare(self, options: Options, index: Deduplicator | None, workers: int) -> None:
-        """Read the pages in worker processes, and find copies of earlier pages or of the index."""
+        """Read the pages in worker processes, and find copies of earlier pages or of the index.
+
+        Raises ConfigurationError, StoreError and OSError.
+        """
         self.version = version_of_files(self.names)
         chunks = chunked(map(self._checked, self.output.counted(self._items())))
         with TemporaryDirectory(prefix="crawldedup-filter-") as name:
@@ -282,8 +285,7 @@ class _Feed:
     def decided(self, dropped: BinaryIO | None) -> _Decided:
         """Read the files a second time, and yield each item with the decision about it.
 
-        Each copy is described in a line of `dropped`. Raises ConfigurationError if the files have
-        changed.
+        Copies are listed in `dropped`. Raises ConfigurationError if the files have changed.
         """
         row = 0
         files = zip(self.names, self.sizes, strict=True)

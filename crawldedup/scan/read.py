@@ -147,7 +147,10 @@ class ScanFolder:
         self.step = step
 
     def pages(self) -> tuple[Columns, Lists]:
-        """Return the compared values of all pages, and their URLs, which stay on disk."""
+        """Return the compared values of all pages, and their URLs, which stay on disk.
+
+        Raises ConfigurationError for a part that a different version wrote.
+        """
         # A mapped file stays readable after its name is removed.
         with TemporaryDirectory(dir=self.path, prefix="columns-") as name, ExitStack() as stack:
             files = {

@@ -164,7 +164,7 @@ class Results:
         """Find the duplicates among the pages that a scan has read into a folder.
 
         Keep the "first" or the "best" page of each cluster. Similarities are measured exactly, or
-        only estimated if `exact` is False.
+        only estimated if `exact` is False. Raises ConfigurationError if there are too many pages.
         """
         pages, urls = folder.pages()
         goal = Goal(options.similarity, options.recall)

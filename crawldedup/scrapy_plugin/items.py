@@ -99,7 +99,7 @@ class DropItemsMiddleware(BaseSpiderMiddleware):
         return None
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
-        """Remove the text of a page from the meta of a new request.
+        """Remove the text of a page from the meta of a new request, and return the request.
 
         Spiders copy the meta of a page to the requests that they make. Thousands of such requests
         may be waiting, some of them on disk.
@@ -260,7 +260,8 @@ class DedupItemPipeline:
     async def process_item(self, item: Any) -> Any:
         """Check an item, and return it, with its verdict if the action is "mark".
 
-        Raises DuplicateItemError to drop it.
+        An item that can't be checked is returned as well. Raises DuplicateItemError to drop an
+        item.
         """
         verdict = None
         try:

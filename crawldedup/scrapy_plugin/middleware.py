@@ -254,7 +254,7 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Request a page a second time, to learn what changes with every load."""
+        """Request a page a second time, if `Reloads` chooses it to learn what changes."""
         again = self._reloads.again(request, read)
         if again is not None:
             self._stats.count("reloads")

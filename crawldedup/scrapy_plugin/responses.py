@@ -161,7 +161,8 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
 def scope_key_of(scope: str, url: str, spider: str) -> str:
     """Return a key for the pages (or items) that may be compared: those with the same key.
 
-    The site of the URL is looked up only if the scope needs it.
+    It is "" unless the scope is "site" or "spider". The site of the URL is looked up only if the
+    scope needs it.
     """
     if scope == "site":
         return site_of(url)

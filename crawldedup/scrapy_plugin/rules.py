@@ -98,7 +98,7 @@ class RulesMiddleware:
         write_requests(self._job, requests, self._crawler.spider)
 
     def process_request(self, request: Request) -> Request | None:
-        """Let a request pass, or postpone it while its supposed original is being fetched.
+        """Let a request pass (None), or postpone it while its supposed original is being fetched.
 
         Raises PredictedDuplicateError to skip it.
         """

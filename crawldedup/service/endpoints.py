@@ -120,7 +120,7 @@ async def forget(dedup: AsyncDeduplicator, sent: KnownPage) -> dict[str, int]:
 
 
 async def info(dedup: AsyncDeduplicator) -> StoreInfo:
-    """Show the figures of the index."""
+    """Return the figures of the index."""
     return await dedup.info()
 
 
