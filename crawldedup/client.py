@@ -214,6 +214,8 @@ def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
 
 
 class _Common:
+    """What both clients have in common: the connection, and when to try again."""
+
     _transport: Callable[..., Any]
 
     def __init__(

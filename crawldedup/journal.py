@@ -373,7 +373,10 @@ def _journals_at(place: Path) -> list[Journal]:
 
 
 def _by_crawl(found: Iterable[Journal]) -> dict[str, list[Journal]]:
-    """Group journals by crawl, the latest crawl first. Within a crawl, they are in order."""
+    """Group journals by the name of their crawl, the latest crawl first.
+
+    The journals of a crawl are in the order of their starts.
+    """
     of_crawls: dict[str, list[Journal]] = {}
     for journal in sorted(found, key=lambda journal: journal.started):
         # The last journal of a crawl determines its position.

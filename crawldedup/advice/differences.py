@@ -30,7 +30,7 @@ class Change(NamedTuple):
 def changes_between(one: Address, other: Address) -> Iterator[Change]:
     """Yield the rules that turn one URL into the other.
 
-    There are none if they differ in several ways.
+    There are none if they differ in several ways, or if their hosts may belong to different owners.
     """
     differing = [part != other_part for part, other_part in zip(one, other, strict=True)]
     match differing:

@@ -35,7 +35,11 @@ class Page(NamedTuple):
 
 
 def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
-    """Read the pages of a crawl from its responses, in order, up to a maximum number."""
+    """Read the pages of a crawl from its responses, in order, up to a maximum number.
+
+    At most a third of that number is read from one host. Rules don't apply to some URLs, so these
+    are left out.
+    """
     pages: list[Page] = []
     contents: dict[int, int] = {}
     of_site: Counter[str] = Counter()

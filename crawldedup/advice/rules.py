@@ -89,31 +89,22 @@ class Address(NamedTuple):
         return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", tuple(parameters))
 
     def url(self) -> str:
-        """Put the parts together again."""
+        """Return the URL that consists of these parts."""
         in_path = "".join(parameter for parameter in self.parameters if parameter[0] == ";")
         query = "&".join(parameter for parameter in self.parameters if parameter[0] != ";")
         return f"{self.origin}{self.path}{in_path}{'?' if query else ''}{query}"
 
     def key(self) -> int:
-        """Return a number for the URL that doesn't depend on the order of its parameters.
-
-        It is different in every process.
-        """
+        """Return this process's number for the URL, whatever the order of its parameters."""
         return hash((self.origin, self.path, *sorted(self.parameters)))
 
     def digest(self) -> str:
-        """Return a short hash of the URL for files.
-
-        It doesn't depend on the order of parameters.
-        """
+        """Return a short hash of the URL for files, whatever the order of its parameters."""
         url = self._replace(parameters=tuple(sorted(self.parameters))).url()
         return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def folder(self) -> str:
-        """Return the folder of the page, with every number replaced by 0.
-
-        For /news/2026/11/ferry, it is /news/0/0/.
-        """
+        """Return the folder with numbers replaced by 0: /news/0/0/ for /news/2026/11/ferry."""
         return _folder_of(self.path.rstrip("/"))
 
 
@@ -223,7 +214,7 @@ class Rule:
         return None if self.exceptions and target.url() in self.exceptions else target
 
     def _replaced(self, address: Address) -> Address:
-        """Rewrite a URL, no matter in which folders the rule applies."""
+        """Return a URL as the rule rewrites it, whatever its folder, or as it is."""
         origin, path, parameters = address
         if origin != self.site:
             return address

@@ -53,7 +53,10 @@ class CaptureError(Exception):
 
 
 def page_of(head: Headers, content: bytes) -> Page | Unread | NoPage:
-    """Return the page in a record: a successful response, a resource, or a text extracted from one.
+    """Return the page in a record, or say why there is none: `Unread` or `NoPage`.
+
+    Pages are successful responses, resources, and texts that were extracted from one. An `Unread`
+    one can't be compared.
 
     Raises:
         CaptureError: A response has no status.
@@ -111,6 +114,10 @@ def _page_of_text(
     url: str, declared: MediaType, body: bytes, *, may_be_html: bool
 ) -> Page | Unread:
     # A record of extracted text is text, whatever it begins with.
+    """Return a page of plain text, or of HTML that was sent as plain text.
+
+    The result is `Unread` if its bytes aren't text in the declared encoding.
+    """
     if may_be_html and is_html(
         text_of(body, declared.charset, "replace"), parts=declared.name != "text/markdown"
     ):
@@ -140,7 +147,7 @@ def _why_partial(head: Headers, body: Body) -> str:
 
 
 def _identified(url: str, head: Headers, body: bytes) -> MediaType | None:
-    """Return the type of a body that the server didn't declare.
+    """Return the type of a body that the server didn't declare, or None.
 
     It follows from what the archive says, or from how the body begins.
     """

@@ -150,7 +150,11 @@ def checked_options(
 
 
 def _store_of_environment() -> tuple[str, str]:
-    """Return the URL of the store from the environment, and the variable that it comes from."""
+    """Return the URL of the store from the environment, and the variable that it comes from.
+
+    If no variable is set, it is the default. Raises ConfigurationError if its file can't be read or
+    is empty.
+    """
     # An empty variable counts as not set, as in compose files with "${VARIABLE:-}".
     url = os.environ.get(STORE_VARIABLE)
     file = os.environ.get(STORE_FILE_VARIABLE)
@@ -277,8 +281,9 @@ class Output:
 def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
     """Run a command, print its error if it fails, and return its exit status.
 
-    The status is 0 if the command is done, 1 if it is done except for sources that could not be
-    read, 2 if it is not possible as requested, and 130 if it was interrupted.
+    The status is 0 if the command is done or nobody reads its output anymore, 1 if it is done
+    except for sources that could not be read, 2 if it is not possible as requested, and 130 if it
+    was interrupted.
     """
     output = Output(as_json=as_json)
     try:
@@ -384,7 +389,10 @@ def target_file(
 def write_rows(
     columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool
 ) -> None:
-    """Write rows with these columns to a file: CSV if the name says so, or else JSON lines."""
+    """Write rows with these columns to a file: CSV if the name says so, or else JSON lines.
+
+    Raises ConfigurationError if the file has appeared in the meantime, and OSError.
+    """
     with (
         target_file(path, force=force) as out,
         io.TextIOWrapper(out, "utf-8", "replace", newline="") as text,

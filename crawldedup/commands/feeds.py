@@ -106,7 +106,7 @@ class RepeatedKeys(dict[str, Any]):
 
 
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make a JSON object from its keys and values, noticing repeated keys."""
+    """Make a JSON object from its keys and values, or a `RepeatedKeys` if keys are repeated."""
     values = dict(pairs)
     if len(values) == len(pairs):
         return values
@@ -139,7 +139,7 @@ class FeedRow(NamedTuple):
 
 
 def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
-    """Yield the lines of a file. A line that's too long is discarded.
+    """Yield the lines of a file. A line that's too long is discarded, and its row has an error.
 
     Raises:
         ValueError: The beginning of the file shows that it isn't UTF-8.
@@ -170,7 +170,8 @@ def _skip_rest_of_line(line: bytes, file: BinaryIO) -> None:
 def separator_of(header: str) -> str:
     """Return the character that separates the cells of a table, given its first line.
 
-    It's a comma if the line has one outside of quotes.
+    It's a comma if the line has one outside of quotes, or else a semicolon or a tab. A line with
+    none of these has one cell, so a comma is returned.
     """
     for separator in _SEPARATORS:
         with suppress(csv.Error):
@@ -187,7 +188,8 @@ def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
 
     Raises:
         csv.Error: The rest of the file can't be read, or the file ends within a quoted cell.
-        ValueError: The header has a column of the fields several times.
+        ValueError: The beginning of the file shows that it isn't UTF-8, or the header has a column
+            of the fields several times.
     """
     csv.field_size_limit(MOST_BYTES)
     # A quoted cell may hold line ends, so several lines may make one row.
@@ -238,7 +240,7 @@ def _check_columns(names: Sequence[str], fields: Fields | None) -> None:
 
 
 def _problem_of_quotes(lines: Iterable[bytes], separator: str) -> QuoteError | None:
-    """Return the error for a row of several lines if it has quotes in unusual places.
+    """Return the error for a row of several lines if it has quotes in unusual places, or None.
 
     In a row of one line, a stray quote is a letter like any other.
     """
@@ -271,8 +273,8 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
     after them is an item as well.
 
     Raises:
-        ValueError: The file is not UTF-8, doesn't begin with an array, or the rest of it can't be
-            read.
+        ValueError: The beginning of the file shows that it isn't UTF-8 or isn't an array, or the
+            rest of it can't be read.
     """
     decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_int=_number_of)
     # Bytes that are not UTF-8 are written as they were read.
@@ -321,7 +323,7 @@ def _row_of_member(value: Any, source: str) -> FeedRow:
 
 
 def pyarrow_for(path: Path) -> Any:
-    """Import pyarrow with its module `parquet`, in order to read a file.
+    """Return pyarrow with its module `parquet`, which reading a file needs.
 
     Raises:
         MissingDependencyError: It is not installed. The message names the file that needs it.
@@ -345,7 +347,8 @@ def rows_of_parquet(
 
     Raises:
         ConfigurationError: The table has none of the columns.
-        ValueError: The rest of the file can't be read, or the table is suspiciously large.
+        ValueError: The rest of the file can't be read, a column is repeated, or the table is
+            suspiciously large.
     """
     bytes_left = MOST_BYTES + _MOST_GROWTH * path.stat().st_size
     try:
@@ -427,7 +430,7 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
 
 
 def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
-    """Return the title of an item, if the item has one that is a text. Raises NotUtf8Error."""
+    """Return the title of an item, or None if it has none that is a text. Raises NotUtf8Error."""
     title = item.get(fields.title)
     if isinstance(title, bytes):
         title = decoded(title)
@@ -435,7 +438,10 @@ def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
 
 
 def _item_of(value: Any) -> Any:
-    """Parse the item in a row. Raises ValueError and RecursionError if it isn't JSON."""
+    """Parse the item in a row. Raises the error of the row, if any.
+
+    Raises ValueError and RecursionError if it isn't JSON.
+    """
     if isinstance(value, Exception):
         raise value
     if isinstance(value, bytes):

@@ -52,6 +52,9 @@ _KINDS: Final = (
 def item_of_file(path: Path) -> Item:
     """Read the page in a file of HTML or text, which may be compressed.
 
+    The page of a text file is `Unread` if it isn't text in UTF-8, or in the encoding that its byte
+    order mark shows.
+
     Raises:
         ConfigurationError: Files with this suffix aren't supported, or the file can't be
             decompressed.

@@ -71,7 +71,7 @@ def form_of(name: str) -> str | None:
 
 
 def archive_packed_by(packing: str) -> str:
-    """Return the format of a web archive with this compression, or "" for none."""
+    """Return the format of a web archive, given its compression ("" if it has none)."""
     return f"packed as {packing}, {ARCHIVE}" if packing else ARCHIVE
 
 
@@ -86,7 +86,7 @@ def _form_inside(name: str) -> str | None:
 
 
 def why_not_read(name: str) -> str | None:
-    """Return why a file with this name isn't read, and what to do instead. None if it is read."""
+    """Return why a file with this name isn't read, and what to do instead, or None."""
     if form_of(name) is None and (form := _form_inside(name)) is not None:
         return _PACKED_TABLE if form == PARQUET else _PACKED_ARCHIVE
     return _NOT_READ.get(suffix_of(name))

@@ -92,6 +92,7 @@ class Headers:
 
 
 def _fields_of(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of headers. A value may continue on the next line."""
     name = ""
     parts: list[str] = []
     for line in lines:

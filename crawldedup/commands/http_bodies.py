@@ -38,11 +38,12 @@ class Body(NamedTuple):
 def decoded_body(body: bytes, headers: Headers) -> Body:
     """Undo the encodings in which a body was sent, such as gzip.
 
-    In many archives, they have already been removed, and the body is returned as it is. The result
-    has at most `MOST_BYTES`, because a few bytes can expand to gigabytes.
+    In many archives, they have already been removed, and the body is returned as it is. So is one
+    with an unknown encoding. The result has at most `MOST_BYTES`, because a few bytes can expand to
+    gigabytes.
 
     Raises:
-        PageError: "encoding", for an encoding that no installed package decodes.
+        PageError: "encoding", for an encoding whose package isn't installed.
     """
     is_whole = _is_whole_range(headers.get("Content-Range"))
     transfer = headers.list_of("Transfer-Encoding")

@@ -15,7 +15,7 @@ _SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 def moment_of(flag: str, given: str) -> float:
     """Return the point in time that was given, in seconds since 1970 (UTC).
 
-    It is given as a time in UTC or as an age.
+    It is given as an age, or as a time, which is in UTC unless it names another time zone.
 
     Raises:
         ConfigurationError: It is neither. The message begins with the `flag` that it was given for.

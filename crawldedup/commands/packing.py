@@ -103,7 +103,7 @@ def compressed(content: bytes, suffix: str) -> bytes:
 
 
 def zstandard(what: str) -> Any:
-    """Import the module for Zstandard.
+    """Return the module for Zstandard.
 
     Raises:
         MissingDependencyError: It is not installed. The message says what needs it.
@@ -300,7 +300,7 @@ class _Unpacked(io.RawIOBase):
         return 0
 
     def _current(self) -> Member | None:
-        """Return the member that is being read, starting the next one if necessary."""
+        """Return the member that is being read, or the next one, or None at the end of the file."""
         if self._member is None:
             # Streams of xz may be followed by NUL bytes.
             while not (begun := self._left.lstrip(b"\0")):

@@ -1,4 +1,7 @@
-"""The commands that ask an index: check, find, explain, compare, forget, clear and info."""
+"""The commands that ask an index: check, find, explain, compare, forget, clear and info.
+
+They raise ConfigurationError, StoreError and the errors of sources.
+"""
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +43,7 @@ _LEAST_OF_VIEWS: Final = 0.5  # the exact similarity below which not even views 
 def require_existing(dedup: Deduplicator) -> None:
     """Raise ConfigurationError unless the index exists. The message lists those that do.
 
-    Raises StoreError.
+    Also raises StoreError if the store can't be used.
     """
     require_index(dedup.options.store, dedup.options.namespace)
 
@@ -70,7 +73,10 @@ def _paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
 
 
 def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Decide about pages and remember them. Many pages are sent to the store in one call."""
+    """Decide about pages and remember them. Many pages are sent to the store in one call.
+
+    If no page can be compared, the exit status is 1.
+    """
     inputs = output.counted(_given_pages(given, output))
     is_any = False
     for verdict in dedup.check_many(
@@ -145,8 +151,8 @@ def _matches_in_scopes(
 
     They are in one scope if the index has it, or else in any scope of the index.
 
-    Raises ConfigurationError if none does, and the site of the page, which may know one, is
-    missing.
+    Raises ConfigurationError if there are none, but the index has pages of sites, and the page has
+    no site.
     """
     scopes = index.scopes.of_page(page.url, scope)
     matches: list[Match] = []
@@ -217,6 +223,7 @@ def explain(
 def _explanation_in_words(
     value: dict[str, Any], told: Explanation, detail: bool
 ) -> Iterator[RenderableType]:
+    """Yield the lines that explain a verdict. Costs and distant candidates need `detail`."""
     verdict = told.verdict
     scope_key = printable(value["scope_key"])
     yield _in_words(verdict)
@@ -258,6 +265,7 @@ def _explanation_in_words(
 
 
 def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
+    """Yield two lines about a candidate: what became of it, and how similar it is."""
     match = candidate.match
     outcome = "accepted" if candidate.accepted else "refused"
     if match.exact:
@@ -287,7 +295,7 @@ def _estimate(candidate: Candidate) -> str:
 def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show how similar two pages are, and what an index that knows the first one would decide.
 
-    That is the index in the store, or each of ten.
+    With --store, that is the index in the store. Without it, ten indexes are tried.
     """
     pages = [single_source(name) for name in given.pages]
     if given.urls is not None:
@@ -314,6 +322,7 @@ def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def _comparison_in_words(
     comparison: Comparison, first: Page, where: str, detail: bool
 ) -> Iterator[RenderableType]:
+    """Yield the lines that describe a comparison, for one index (`where`) or for ten."""
     if comparison.apart is not None:
         yield f"kept apart: {printable(comparison.apart, _LONGEST_SIDE)}"
     similarity = ""
@@ -479,7 +488,7 @@ def forget(
 
 
 def clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Remove every page of a namespace. Raises ConfigurationError without --yes."""
+    """Remove all pages of an existing namespace. Raises ConfigurationError without --yes."""
     namespace = dedup.options.namespace
     if not given.yes:
         raise ConfigurationError(

@@ -104,7 +104,7 @@ def _check_files(paths: list[Path]) -> None:
 
 
 def _check_name(target: Path) -> None:
-    """Raise ConfigurationError unless the name of the output file is one of JSON lines."""
+    """Raise ConfigurationError if the name of the output file is one of another format."""
     suffixes = {suffix.lower() for suffix in target.suffixes[-2:]}
     if wrong := sorted(suffixes & _OTHER_FORMATS):
         raise ConfigurationError(
@@ -303,7 +303,10 @@ class _Wanted:
         return moment >= self._since
 
     def _site_of(self, url: str) -> str:
-        """Return the site of a URL, with its port if the wanted site has one."""
+        """Return the site of a URL, with its port if the wanted site has one.
+
+        If no site is wanted, it is "".
+        """
         if self._site is None:
             return ""
         site = site_of(url)

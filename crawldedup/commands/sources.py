@@ -104,6 +104,7 @@ def readable_items(
 def _items_of_source(
     name: str, on_error: OnError, fields: Fields, on_note: OnNote
 ) -> Iterator[Item]:
+    """Yield the items of a source. One that has neither pages nor errors is an error itself."""
     has_errors = False
     has_pages = False
 
@@ -131,6 +132,7 @@ def _items_of_each(
 
 
 def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> Iterator[Item]:
+    """Return the items of a source of any kind. Raises the errors of sources."""
     path = Path(name)
     if name == STANDARD:
         return _items_of_standard_input(fields, on_error)
@@ -193,7 +195,7 @@ def _items_of_paths(paths: Iterable[Path], on_error: OnError) -> Iterator[Item]:
 def single_source(name: str) -> Page:
     """Return the page of a source that must have exactly one.
 
-    Raises ConfigurationError if there are several, and the errors of sources.
+    Raises ConfigurationError if there are none or several, and the errors of sources.
     """
     pages = list(readable_sources([name]))
     if len(pages) != 1:
@@ -245,7 +247,10 @@ def items_of_file(
 
 
 def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
-    """Yield the items of JSON lines that come from standard input."""
+    """Yield the items of JSON lines that come from standard input.
+
+    Raises ConfigurationError if none of the first ones is a page, or the rest can't be read.
+    """
     return _items_of_stream(rows_of_lines(file), "line", fields, on_error)
 
 

@@ -32,8 +32,8 @@ def warcs_in(path: Path) -> list[tuple[int, int]]:
     uncompressed, so nothing is unpacked.
 
     Raises:
-        ConfigurationError: WARC files are compressed or overlap, so that a few bytes could expand
-            to gigabytes.
+        ConfigurationError: The WACZ is damaged or has no WARC files, or these are compressed or
+            overlap, so that a few bytes could expand to gigabytes.
     """
     places = []
     with path.open("rb") as file:
@@ -79,7 +79,10 @@ class Revisits:
         self._first: dict[bytes, tuple[str, str]] = {}
 
     def has_seen(self, file: BinaryIO, record: Record, *, stays: bool) -> bool:
-        """Return whether a response has the same payload, byte for byte, as one that is kept."""
+        """Return whether a response is a copy, byte for byte, of one that is kept.
+
+        One that `stays` is remembered as kept, and is never a copy. For other records, it is False.
+        """
         parts = _parts_of(file, record) if record.kind == "response" else None
         if parts is None:
             return False
@@ -121,7 +124,7 @@ class _Parts(NamedTuple):
 
 
 def _parts_of(file: BinaryIO, record: Record) -> _Parts | None:
-    """Split a record into its parts, or return None if it's large."""
+    """Split a record into its parts, or return None if it's large or has no HTTP headers."""
     file.seek(record.start)
     content = file.read(min(record.end - record.start, MOST_BYTES))
     if record.packing:

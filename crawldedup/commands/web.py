@@ -52,6 +52,7 @@ def fetched(url: str) -> Fetched:
 
 
 def _answer_of(url: str) -> Fetched:
+    """Download a page. Only the time between two of its bytes is limited. Raises PageError."""
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise PageError(
             "unreachable",

@@ -138,7 +138,7 @@ class Budget(Generic[Request]):
             self._barren.pop(name, None)
 
     def note_met(self, url: str) -> None:
-        """Note that the crawl has seen a page, so it no longer counts as new."""
+        """Note that the crawl has seen a page, so `note_known` doesn't take it for news later."""
         self._meet(url)
 
     def _meet(self, url: str) -> bool:

@@ -17,7 +17,7 @@ _MOST_NAMES: Final = 1_000
 def are_alike(one: Fingerprint, other: Fingerprint) -> bool:
     """Return whether two pages have most of their words in common.
 
-    For pages with few words, it is False.
+    For pages with few words, it is only True if their texts are equal.
     """
     if one.digest == other.digest:
         return True

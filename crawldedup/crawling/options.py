@@ -55,7 +55,7 @@ _SMALLEST_BUDGET: Final = 10
 
 
 def _check_text(name: str, value: object) -> bool | str:
-    """Check the setting `text`, which is True, False or `OWN_TEXT`. Raises ConfigurationError."""
+    """Return the checked setting `text`: True, False or `OWN_TEXT`. Raises ConfigurationError."""
     if value == OWN_TEXT:
         return OWN_TEXT
     try:
@@ -66,7 +66,10 @@ def _check_text(name: str, value: object) -> bool | str:
 
 
 def _check_budget(name: str, value: object) -> int | None:
-    """Check the setting `budget`: a number of pages, or None for 0. Raises ConfigurationError."""
+    """Return the checked setting `budget`: a number of pages, or None for 0.
+
+    Raises ConfigurationError.
+    """
     if value == 0 and not isinstance(value, bool):
         return None
     try:

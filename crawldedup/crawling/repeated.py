@@ -66,8 +66,9 @@ class _Folder:
 class RepeatedLines:
     """Learns which lines a site repeats on most of its pages, and removes them from texts.
 
-    On hosts with the pages of many users, nothing is removed, because no user may cause lines of
-    another one to be removed.
+    On hosts with the pages of many users, each user's lines are counted separately, because no user
+    may cause lines of another one to be removed. If a URL doesn't show the user, nothing is
+    removed.
     """
 
     def __init__(self) -> None:

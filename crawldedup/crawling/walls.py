@@ -101,7 +101,7 @@ class Walls:
         marks: ShownMarks | None = None,
         asked: str | None = None,
     ) -> Suspicion | None:
-        """Note a judged page, and return a suspicion if its original now looks like a wall.
+        """Note a judged page. Return a suspicion if its original now looks like a wall, or None.
 
         Each original is suspected at most once.
 
@@ -175,7 +175,8 @@ class Walls:
     def _first_dated_like(self, verdict: Verdict, marks: ShownMarks | None) -> str | None:
         """Return the URL of the site's first page whose name is the same except for a date.
 
-        It is None if the name has no date, or if the page shows a picture or a player.
+        It is None if the page isn't new, if its name has no date, or if it shows a picture or a
+        player.
         """
         undated = dated_name(verdict.url, marks) if verdict.kind is Kind.NEW else None
         if undated is None:

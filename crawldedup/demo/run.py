@@ -55,10 +55,10 @@ class Score:
 
     `right` counts pages that were dropped for a page with the same content, and `wrong` lists pages
     that were dropped for a page with different content. `missed` are copies that were kept. `kept`
-    is the number of pieces of content that were kept, and `unscored` the number of pages that may
-    be either. The remaining responses aren't compared with the manifest: `revisits` counts pages
-    that were loaded before, and `unlisted` counts responses that the manifest doesn't have, such as
-    errors and files.
+    is the number of pieces of content that were kept, `not_reached` lists the pages that the crawl
+    didn't get to, and `unscored` is the number of pages that may be either. The remaining responses
+    aren't compared with the manifest: `revisits` counts pages that were loaded before, and
+    `unlisted` counts responses that the manifest doesn't have, such as errors and files.
     """
 
     right: int = 0

@@ -177,13 +177,16 @@ def all_pages() -> dict[str, SitePage]:
 
 
 def all_articles() -> list[SitePage]:
-    """Return every article, by language."""
+    """Return all articles and the page about the site, sorted by language."""
     pages = all_pages()
     return [page for page in pages.values() if page.kind == "article" or page is pages["/about/"]]
 
 
 def month_page(path: str) -> SitePage | None:
-    """Return a month of the endless calendar. Months look similar, and link to their neighbors."""
+    """Return a month of the endless calendar, or None if the path is not one.
+
+    Months look similar, and link to their neighbors.
+    """
     match = _MONTH.fullmatch(path)
     if match is None:
         return None

@@ -13,7 +13,9 @@ from typing import Final
 Attributes = Mapping[str, str | None]
 
 NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
-"""The beginnings of attribute values that aren't addresses, because they contain the file itself.
+"""The beginnings of attribute values that lead to no file.
+
+They contain the file itself, run a script, or stand for an empty page.
 """
 
 _LONGEST: Final = 2048
@@ -55,9 +57,10 @@ _IN_STYLE: Final = re.compile(
 
 
 def addresses_of(attributes: Attributes) -> Iterator[str]:
-    """Yield all addresses in the attributes of an element, starting with that of its own file.
+    """Yield the addresses in an element's attributes, starting with that of its own file.
 
-    Addresses that a library loads late come before `src`, which may be a blank picture.
+    Attributes are recognized by their names, such as `src`, `data-src` and `srcset`. Addresses that
+    a library loads late come before `src`, which may be a blank picture.
     """
     if first := attributes.get("data-src"):
         yield first
@@ -83,7 +86,10 @@ def first_address(attributes: Attributes) -> str:
 
 
 def named_files(attributes: Attributes) -> Iterator[str]:
-    """Yield the media files that unusual attributes name, which `addresses_of` doesn't know."""
+    """Yield the values of unusual `data-` attributes that contain the name of a media file.
+
+    Attributes that `addresses_of` knows are left out.
+    """
     for name, value in attributes.items():
         if (
             value
@@ -97,7 +103,7 @@ def named_files(attributes: Attributes) -> Iterator[str]:
 def addresses_in_style(style: str) -> Iterator[str]:
     """Yield the addresses in a style sheet or a `style` attribute, such as backgrounds.
 
-    A very long address is yielded as it is.
+    A very long style sheet is yielded as a whole, without a search for addresses.
     """
     if len(style) > _LONGEST_STYLE:
         yield style
@@ -109,15 +115,18 @@ def addresses_in_style(style: str) -> Iterator[str]:
 
 
 def is_media_file(address: str) -> bool:
-    """Return whether an address leads to a picture, a player or a document.
+    """Return whether an address names a picture, a film, a sound or a PDF.
 
-    A data URL also counts.
+    A picture in a data URL also counts.
     """
     return address.startswith("data:image") or _MEDIA_FILE.search(address) is not None
 
 
 def shortened(address: str) -> str:
-    """Cut off a long address, and add a hash, so it stays different from others."""
+    """Return an address or, if it is very long, its beginning and a hash of all of it.
+
+    With the hash, it stays different from others.
+    """
     if len(address) <= _LONGEST:
         return address
     return f"{address[:_BEGINNING]}…{digest_of(address)}"
@@ -151,7 +160,10 @@ def _kind_of(name: str) -> int:
 
 
 def _in_set(value: str) -> Iterator[str]:
-    """Yield the addresses in `srcset` without their sizes. They may contain commas."""
+    """Yield the addresses in `srcset` without their sizes. They may contain commas.
+
+    A data URL or a very long value is yielded as it is.
+    """
     if value.startswith("data:") or len(value) > _LONGEST_SET:
         yield value
         return

@@ -62,12 +62,15 @@ _MOMENT: Final = re.compile(r"\d{1,2}:\d\d(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\1\d
 
 
 def without_ages(text: str) -> str:
-    """Remove the numbers from a text that say its age, or when it was printed."""
+    """Return a text without the numbers that say its age, or when it was printed."""
     return "\n".join([line_without_age(line) for line in text.split("\n")])
 
 
 def line_without_age(line: str) -> str:
-    """Return a line without the numbers that say the age of its page, or when it was printed."""
+    """Return a line without the numbers that say the age of its page, or when it was printed.
+
+    A line that says an age loses all of its numbers. Most lines are returned as they are.
+    """
     if len(line) > _LONGEST or not _DIGIT.search(line):
         return line
     if _tells_age(line):

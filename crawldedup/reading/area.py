@@ -30,7 +30,7 @@ _FEW_TAGS: Final = 5_000
 class Area(NamedTuple):
     """Which part of a host's pages is compared: what matches `compare`, but not `leave_out`.
 
-    This also applies to subdomains of the host.
+    This also applies to subdomains of the host. If `compare` is "", everything else is compared.
     """
 
     host: str
@@ -39,11 +39,10 @@ class Area(NamedTuple):
 
 
 def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
-    """Check an option with areas, or their JSON.
+    """Check an option with areas, and return them sorted by host, or None if none are given.
 
-    Return them by host, None for none. Raises ConfigurationError.
-
-    A checked value is checked again if options are copied, or come back from JSON.
+    The value is a selector, a dictionary of hosts, its JSON, or areas that were checked before:
+    they are checked again if options are copied, or come back from JSON. Raises ConfigurationError.
     """
     if value is None or value == "":
         return None
@@ -83,7 +82,7 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
 
 
 def _host(name: str, given: str) -> str:
-    """Normalize a host, so that it looks as in URLs.
+    """Return a host in the form that it has in URLs, but without "www.".
 
     Raises ConfigurationError for anything else, such as a URL.
     """
@@ -113,9 +112,9 @@ def _selects(selector: str, *, whole: bool = True) -> bool:
 
 
 def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
-    """Return the area for the page at a URL.
+    """Return the area for the page at a URL, or None if there is none.
 
-    It is the one for the longest host that matches, or the one for every site.
+    It is the one for the longest host that matches, or else the one for every site.
     """
     if not areas:
         return None
@@ -131,9 +130,10 @@ def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
 
 
 def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
-    """Reduce a page to its area, and return whether `compare` matched anything on it.
+    """Return a page reduced to its area, and whether `compare` matched anything on it.
 
-    If nothing would be left of a page, it's returned as it is.
+    The page is returned as it is, with False, if nothing would be left of it, if no selector
+    matches, or if the page is large and a selector would take too long.
     """
     if _SLOW.search(f"{area.compare} {area.leave_out}") and page.html.count("<") > _FEW_TAGS:
         return page, False

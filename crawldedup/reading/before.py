@@ -63,7 +63,7 @@ class Before:
     def _lines_before(self, block: int) -> Iterator[tuple[str, int]]:
         """Yield the lines right above a block, closest first, each with its block.
 
-        Links are left out. The search ends at a line of prose.
+        These are at most four lines, without links. The search ends at a line of prose.
         """
         place = bisect_left(self._starts, block)
         for line in reversed(self._kept[max(place - _MOST_BEFORE, 0) : place]):

@@ -108,9 +108,9 @@ _SEPARATORS: Final = " \t\r\n_-"
 
 
 def label_of(node: LexborNode) -> int:
-    """Return what the attributes of an element say that it is, and whether it is hidden.
+    """Return the `Label` that the attributes of an element give it, such as NOISE or HIDDEN.
 
-    An element that only a script shows is hidden.
+    An element that only a script shows is hidden, but not one that opens with a click.
     """
     attributes = node.attributes
     if not attributes:
@@ -152,7 +152,7 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def _with_id(label: int, identity: str) -> int:
-    """Refine what other attributes say about an element by its id."""
+    """Return the label of an element, given the label from its other attributes and its id."""
     if len(_SEPARATOR_IN_ID.findall(identity)) >= _MOST_WORDS_OF_NAME:
         return label
     is_noise = _NOISE_ID.search(identity) is not None
@@ -174,9 +174,10 @@ def is_number_of_reply(identity: str) -> bool:
 
 
 def noise_word(node: LexborNode) -> str:
-    """Return the word in an element's attributes that marks it as noise.
+    """Return the word in an element's attributes that marks it as noise, comments or a sidebar.
 
-    These are class, role, item property and id.
+    The word is searched for in class, role and item property. If none of them has one, the
+    beginning of the id is returned.
     """
     attributes = node.attributes
     values = (attributes.get(name) or "" for name in ("class", "role", "itemprop"))
@@ -204,7 +205,7 @@ def _of_names(names: str) -> int:
 
 
 def class_of_noise(node: LexborNode) -> str:
-    """Return the word in the class that marks an element as noise, or else the whole class.
+    """Return the word in the class that marks an element as noise or comments, or the whole class.
 
     Comments differ in the rest of their classes, such as their depth or their author.
     """
@@ -250,7 +251,7 @@ def is_called_consent(node: LexborNode) -> bool:
 
 
 def is_called_terms(node: LexborNode) -> bool:
-    """Return whether class or id say that an element in a footer contains terms."""
+    """Return whether class or id say that an element contains terms, or is a dialog."""
     return _calls(_TERMS, node)
 
 

@@ -171,7 +171,7 @@ class Blocks:
 
 
 def totals(own: list[int], ends: list[int]) -> list[int]:
-    """Add up the values of each block and all blocks inside of it."""
+    """Return, for each block, the sum of its own value and those of all blocks inside of it."""
     before = [0, *accumulate(own)]
     return [before[end] - start for start, end in zip(before, ends, strict=False)]
 
@@ -180,7 +180,7 @@ def holders_of_content(tree: LexborHTMLParser, content: str = "h1, article, main
     """Find the elements around an <h1>, an <article> or <main>, and return their `mem_id`.
 
     A navigation that contains the article was never closed, so it isn't treated as one. An <h1>
-    above the terms in a footer doesn't count if the page has an <h1> elsewhere.
+    above the terms in a footer doesn't count if the page has any of these elements elsewhere.
     """
     nodes = tree.css(content)
     return _around(nodes, _FEET_KINDS) or _around(nodes, frozenset())
@@ -209,12 +209,12 @@ def _around(nodes: Sequence[LexborNode], feet: Set[int]) -> set[int]:
 
 
 def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
-    """Find the blocks of a page. Controls, such as buttons, are only included if wanted."""
+    """Find the blocks of a page. Controls, such as selection lists, are only included if wanted."""
     return _walk(tree.body, _anchors(tree), _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS)
 
 
 def blocks_in(tree: LexborHTMLParser, nodes: Sequence[LexborNode]) -> Iterator[Blocks]:
-    """Find the blocks inside of some elements, leaving out only controls."""
+    """Yield the blocks inside of each element, leaving out only controls, programs and the like."""
     anchors = _anchors(tree) if nodes else frozenset()
     for node in nodes:
         yield _walk(node, anchors, _WITHOUT_CONTROLS)
@@ -254,8 +254,9 @@ def _content_among(
 ) -> frozenset[int]:
     """Find left-out elements that are content after all, and return their `mem_id`.
 
-    They have several times as much text as the rest of the page. Elements with the same tag and
-    name count together, such as the replies to a question, including short ones.
+    They have a lot of text compared with the rest of the page; how much depends on their names.
+    Elements with the same tag and name count together, such as the replies to a question, including
+    short ones.
 
     Args:
         left_out: The elements that were left out.
@@ -474,7 +475,7 @@ def within(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def text_within(node: LexborNode, most: int) -> str:
-    """Return the beginning of the text inside of a node, on one line."""
+    """Return the text inside of a node on one line, up to `most` letters."""
     parts = islice(node.traverse(include_text=True), _PARTS)
     return " ".join(
         "".join([part.text_content or "" for part in parts if part.tag_id == TEXT])[:most].split()
@@ -492,7 +493,7 @@ def elements_around(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def sibling(node: LexborNode, *, forward: bool) -> LexborNode | None:
-    """Return the element right after a node, or right before it."""
+    """Return the element right after a node (`forward`), or right before it, or None."""
     beside = node.next if forward else node.prev
     while beside is not None and not beside.is_element_node:
         beside = beside.next if forward else beside.prev

@@ -61,7 +61,8 @@ def parse_with_lxml(html: str) -> HtmlElement:
 def main_text(page: HtmlPage) -> str:
     """Extract the main text with trafilatura's fast mode, including tables.
 
-    The text is "" for a page that would take too long.
+    The text is "" for a page that would take too long. Raises PageError if lxml can't parse the
+    page.
     """
     tags = page.html.count("<") - page.html.count("</")
     if tags > _MOST_TAGS:

@@ -13,13 +13,16 @@ _MOST_TRIED: Final = 20  # the most links to look at; some of them may lead to t
 
 
 def values_in(url: str) -> tuple[View, ...]:
-    """Return the views in a URL that have a value, such as the ID of a session."""
+    """Return the views in a URL that have a value, such as the ID of a session, or ()."""
     address = Address.of(url)
     return tuple(view for view in address.views if view.value) if address is not None else ()
 
 
 def carries_view(url: str, source: HtmlPage) -> bool:
-    """Return whether a link on a page leads to another path, but with the same session."""
+    """Return whether a link on a page leads to another path of its site with the same session.
+
+    It is False if the URL has no session. Only the first few links with its value are looked at.
+    """
     views = values_in(url)
     if not views:
         return False

@@ -93,13 +93,13 @@ def text_of(body: bytes, label: str | None, errors: str = "strict") -> str:
 
 
 def label_in_type(content_type: str | None) -> str | None:
-    """Return the label of the encoding in a Content-Type header, if there is one."""
+    """Return the label of the encoding in a Content-Type header, or None."""
     label = _IN_TYPE.search(content_type or "")
     return label and label[1]
 
 
 def codec_inside(body: bytes) -> str | None:
-    """Return the codec for the encoding that a page declares inside, if it does.
+    """Return the codec for the encoding that a page declares inside, or None.
 
     Pages declare it in <meta> or in an XML declaration.
     """
@@ -115,7 +115,10 @@ def codec_inside(body: bytes) -> str | None:
 
 
 def _labels_inside(body: bytes) -> Iterator[str]:
-    """Yield the labels of encodings in the head of a page, in document order."""
+    """Yield the labels of encodings at the beginning of a page, in document order.
+
+    They may be "".
+    """
     head = body[:_HEAD].decode("latin-1")
     place = 0
     while found := _MAY_DECLARE.search(head, place):

@@ -65,13 +65,16 @@ class PageComments:
 
     @property
     def remembered(self) -> tuple[str, ...]:
-        """A value that changes whenever the comments do, unless only their order changes."""
+        """The words of the lines, by which a later visit notices that the comments have changed.
+
+        Dates, counts and the order of the lines don't matter.
+        """
         names = {_name_of(line) for line in self.lines}
         return tuple(sorted(names - {""}))
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The longer lines, which two people are unlikely to write."""
+        """The words of the longer lines, which two people are unlikely to write."""
         names = dict.fromkeys(map(_name_of, self.lines))
         remarks = [name for name in names if name.count(" ") + 1 >= _LEAST_OF_REMARK]
         return tuple(remarks[:_MOST_REMEMBERED])
@@ -81,11 +84,16 @@ NO_COMMENTS: Final = PageComments()
 
 
 def comments_beside(page: HtmlPage, main: str) -> PageComments:
-    """Find the comments on a page.
+    """Find the comments on a page, and decide whether they make up most of it.
+
+    The result has no lines if there are no comments, or if the main text contains all of them.
 
     Args:
         page: The page.
         main: Its main text, which may contain some of them.
+
+    Raises:
+        PageError: They are too long.
     """
     lines = list(_lines(page))
     if not lines:
@@ -104,7 +112,7 @@ def comments_beside(page: HtmlPage, main: str) -> PageComments:
 
 
 def _lines(page: HtmlPage) -> Iterator[str]:
-    """Yield the lines of comments that say something."""
+    """Yield the lines of comments that are more than a link, a date or a count."""
     blocks = page.blocks
     seen = 0
     for lines in _parts(page, blocks):
@@ -215,6 +223,9 @@ def _is_short(line: str) -> bool:
 
 
 def _name_of(line: str) -> str:
-    """Return the words of a line without numbers, which change from visit to visit."""
+    """Return the words of a line without the numbers that change from visit to visit.
+
+    A short line loses all of its numbers.
+    """
     line = line[:_LONGEST]
     return words_of(without_digits(line) if _is_short(line) else without_visits(line))

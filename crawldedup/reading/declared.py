@@ -61,9 +61,9 @@ class Elements(NamedTuple):
 
     @classmethod
     def of(cls, tree: LexborHTMLParser, text: str) -> Self:
-        """Find these elements in one pass.
+        """Find the first few hundred of these elements in one pass.
 
-        Next to a long text, the state in scripts is left out.
+        If the main `text` is long, the state in scripts is left out, and only JSON-LD counts.
         """
         scripts = _LINKED_DATA if len(text) >= _LONG_TEXT else _ANY_DATA
         found = cls([], [], [], [])
@@ -107,9 +107,10 @@ def declared_data(
 
 
 def _availability(*places: Sequence[tuple[str, str]]) -> str:
-    """Return whether the product on a page is available, from the first place that says so.
+    """Return the availability of a product, such as "instock", or "" if no place declares it.
 
-    If there are several variants, their values are sorted, so their order doesn't matter.
+    The first place that does counts. If there are several variants, their values are sorted, so
+    their order doesn't matter.
     """
     for place in places:
         values = [_without_vocabulary(value) for name, value in place if name == AVAILABILITY]
@@ -125,7 +126,7 @@ def _without_vocabulary(value: str) -> str:
 
 
 def places_on_maps(blocks: Blocks, elements: Elements) -> Iterator[str]:
-    """Yield the coordinates that the content shows on maps: latitude and longitude."""
+    """Yield the coordinates that the content shows on maps, as "latitude,longitude"."""
     shown = _shown(blocks) if elements.places else set()
     for node in elements.places[:_MOST_PLACES]:
         if not _is_left_out(node, shown):
@@ -219,7 +220,7 @@ def _leaves(data: Any) -> Iterator[_Leaf]:
 def _parts_of(inner: _Inner) -> list[_Inner]:
     """Return those parts of an object or a list that may be about the content.
 
-    Of a list, that is only the first member.
+    Of a list, these are the first three members.
     """
     parts = []
     path = inner.path
@@ -270,7 +271,7 @@ def _shown(blocks: Blocks) -> set[int]:
 
 
 def _is_left_out(element: LexborNode, shown: set[int]) -> bool:
-    """Return whether an element is inside of something that isn't shown or counts as noise."""
+    """Return whether the closest block around an element isn't shown, or counts as noise."""
     for outer in _around(element):
         if outer.mem_id in shown:
             return False

@@ -66,7 +66,7 @@ class Change:
 def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]:
     """Compare two texts, and return the passages that differ.
 
-    Each is cut to `longest` characters on either side.
+    What was removed and what was added are each cut to `longest` characters.
     """
     old_sentences = _sentences(old)
     new_sentences = _sentences(new)
@@ -99,9 +99,9 @@ def _differing_words(
     old_words: Sequence[str],
     new_words: Sequence[str],
 ) -> list[_Gap]:
-    """Find the words in which two texts differ. Changes that are close to each other become one.
+    """Find the words in which two texts differ, and return their positions, counted in words.
 
-    The numbers are those of words.
+    Changes that are close to each other become one.
     """
     old_starts = [0, *accumulate(len(sentence) for sentence in old_sentences)]
     new_starts = [0, *accumulate(len(sentence) for sentence in new_sentences)]

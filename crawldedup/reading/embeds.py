@@ -206,7 +206,7 @@ def is_small(attributes: Attributes) -> bool:
 
 
 def _candidates(page: HtmlPage) -> list[LexborNode]:
-    """Find the elements that may be embeds, in the order of the document."""
+    """Find the elements that may be embeds, up to a few hundred, in the order of the document."""
     selectors = [*_ALWAYS_SEARCHED, *_custom_tags(page)]
     used = set(_DATA_NAMES.findall(page.html))
     selectors += [f"[{name}]" for name in _ATTRIBUTES if name in used]
@@ -283,7 +283,10 @@ def _player_of(node: LexborNode) -> str | None:
 
 
 def _is_embed(node: LexborNode, names: str) -> bool:
-    """Return whether these classes show that a script turns an element into a post or a player."""
+    """Return whether a script turns an element with these classes into a post or a player.
+
+    Attributes can show it as well.
+    """
     if _OF_BUILDER.search(names):
         return False
     if _POST_CLASS.search(names):

@@ -5,14 +5,15 @@ the page, what tells two pages apart is missed. So four rules apply to extractor
 main text:
 
 1. Below `NAMED_WORDS`, the main text begins with the page's name (og:title or title), because
-products with the same description differ in their names. In an article, a rewritten headline must
-not count. 2. Below `FALLBACK_WORDS`, the extractor missed the content (a listing, a product, a
-form). Then all text counts except navigation, page header, footer and the like. 3. Below
-`LITTLE_WORDS`, text that is only shown if something else fails (`last_resorts`) counts as well, if
-it has more words than the rest. Next to a longer text, it only counts if it has several times as
-many words, as on forums that scripts fill in. Templates always need that many. 4. Below
-`min_words`, a page is compared by `PageText.whole` without its name, and only exact copies are
-found.
+   products with the same description differ in their names. In an article, a rewritten headline
+   must not count.
+2. Below `FALLBACK_WORDS`, the extractor missed the content (a listing, a product, a form). Then all
+   text counts except navigation, page header, footer and the like.
+3. Below `LITTLE_WORDS`, text that is only shown if something else fails (`last_resorts`) counts as
+   well, if it has more words than the rest. Next to a longer text, it only counts if it has several
+   times as many words, as on forums that scripts fill in. Templates always need that many.
+4. Below `min_words`, a page is compared by `PageText.whole` without its name, and only exact copies
+   are found.
 """
 
 import importlib
@@ -118,8 +119,9 @@ def extract_page(
 
     `encoding` is the one that the server declared, if any. A page with at least `min_words` words
     is fingerprinted. If `area` selects a part of the page, no extractor is used for that part.
+
     Raises PageError: `empty`, `shell`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or
-    `broken` if the extractor failed.
+    `broken` if the extractor or anything else failed.
     """
     try:
         page = HtmlPage.read(body, encoding)
@@ -138,6 +140,10 @@ def extract_page(
 
 
 def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected: bool) -> PageText:
+    """Extract the text of a page by the rules above.
+
+    Raises PageError if there is nothing to see, if the page is a shell, or if its text is too long.
+    """
     main = tidy(extractor.extract(page))
     words = count_words(main)
     comments = NO_COMMENTS
@@ -191,7 +197,7 @@ def _thin_texts(page: HtmlPage, main: str, resorts: LastResorts | None) -> ThinT
 
 
 def _with_resorts(main: str, resorts: LastResorts, extractor: Extractor, least: int) -> str:
-    """Add last resorts, such as the content of <noscript>, to a main text if they are long enough.
+    """Return a main text with last resorts, such as the content of <noscript>, if they are long.
 
     Those that browsers show need `least` words. Templates for scripts need several times as many
     words as all other text.
@@ -298,9 +304,10 @@ def check_extractor(name: str, value: object) -> str:
 
 
 def custom_extractor(name: str, extract: Callable[[str], str | None]) -> Extractor:
-    """Make an extractor from a user's function.
+    """Make an extractor from a user's function of the HTML, which returns the text to compare.
 
-    Its result is used unchanged; None counts as no text.
+    No rules of thumb are applied to the text. None counts as no text, and a page for which the
+    function returns anything else counts as broken.
     """
 
     def text_of(page: HtmlPage) -> str:
@@ -313,6 +320,10 @@ def custom_extractor(name: str, extract: Callable[[str], str | None]) -> Extract
 
 
 def _imported(path: str) -> Callable[[str], str | None]:
+    """Import a user's extractor, and return the function to call.
+
+    Raises ConfigurationError if importing it fails, or if it can't be called.
+    """
     module_name, _, attribute = path.rpartition(".")
     doing = f"importing {module_name!r}"
     # The module belongs to the user, so it may raise anything.

@@ -57,7 +57,7 @@ def _declares(blocks: Blocks, name: str) -> bool:
 
 
 def _trail(page: HtmlPage, name: str) -> str:
-    """Return the breadcrumbs that lead to a name, without numbers of versions."""
+    """Return the breadcrumbs that lead to a name, without numbers of versions, or ""."""
     for node in page.tree.css(_BREADCRUMBS)[:_MOST_HEADINGS]:
         crumbs = node.text(separator=" ")[:_LONGEST_TRAIL].split()
         if crumbs and "".join(crumbs).endswith(name):

@@ -127,7 +127,10 @@ class HtmlPage:
 
     @classmethod
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
-        """Decode a page, and check that it is safe to parse. Raises PageError if it isn't."""
+        """Decode a page, convert XHTML, and check that it is safe to parse.
+
+        Raises PageError if it isn't, or if it isn't text.
+        """
         check_size(body)
         text, utf8 = _decoded(body, encoding)
         page = without_readings(as_html(text, MAX_TAGS))
@@ -238,6 +241,10 @@ class _Decoded(NamedTuple):
 
 
 def _decoded(body: bytes | str, declared: str | None) -> _Decoded:
+    """Decode a page as `decode` does, and return its bytes in UTF-8 as well if they are known.
+
+    Raises PageError("binary").
+    """
     if isinstance(body, str):
         _refuse_controls(body[:_SAMPLE_BYTES].encode("utf-8", "replace"))
         return _cleaned(body)
@@ -262,7 +269,7 @@ def _decoded(body: bytes | str, declared: str | None) -> _Decoded:
 
 
 def _encoding_of_invalid_utf8(body: bytes, *, is_declared: bool) -> str:
-    """Return the likely encoding of a page that isn't valid UTF-8. It may have been declared so."""
+    """Return the likely encoding of a page that isn't valid UTF-8, but may be declared as UTF-8."""
     valid, broken = _characters_beyond_ascii(body)
     if is_declared and broken <= valid:
         return "utf-8"
@@ -286,7 +293,7 @@ def _decode_leniently(body: bytes, encoding: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Remove the characters that trees, stores or UTF-8 don't allow."""
+    """Return a text without the characters that trees, stores or UTF-8 don't allow."""
     return _cleaned(text).text
 
 
@@ -327,7 +334,8 @@ def _refuse_controls(sample: bytes) -> None:
 def bounded(html: str, utf8: bytes | None = None) -> str:
     """Check that a page can be parsed within the limits, and shorten tags with many attributes.
 
-    Tags with more than a few dozen attributes end before the excess attributes, which become text.
+    On long pages, tags with more than a few dozen attributes end before the excess attributes,
+    which become text.
 
     Args:
         html: The page.
@@ -419,7 +427,7 @@ def _count_words(utf8: bytes) -> int:
 
 
 def _check_attributes(html: str) -> None:
-    """Count attributes, and different names of all kinds. Raises PageError("too_large")."""
+    """Raise PageError("too_large") if there are too many attributes or different names."""
     names = set(_TAG_NAME.findall(html))
     attributes = 0
     for tag in _ATTRIBUTES.finditer(html):
@@ -469,7 +477,7 @@ def _check_open(html: str) -> None:
 
 
 def tidy(text: str) -> str:
-    """Strip a text, and remove what takes more than linear time to fingerprint.
+    """Strip a text, and remove what stores reject or takes more than linear time to fingerprint.
 
     Raises PageError("too_large") if normalization makes it too long.
     """

@@ -37,10 +37,10 @@ _MOST_LINES: Final = 5_000  # the most lines with a colon to read; each takes ab
 
 
 def labeled_values(blocks: Blocks) -> Iterator[tuple[str, str]]:
-    """Yield the labels on a page with their values, and the price.
+    """Yield the price on a page, and its first few labels with their values.
 
     A label with several values is left out. Prices are left out if there are more than an old and a
-    new one. If a page has many labels, only the first few thousand count.
+    new one. Only the first few thousand lines with a colon are read.
     """
     values: dict[str, set[str]] = {}
     prices: set[str] = set()

@@ -146,9 +146,10 @@ def _have_letters(markups: Iterable[_Markup], letters: int) -> bool:
 
 
 def lines_of_last_resorts(page: HtmlPage) -> Iterator[tuple[str, str]]:
-    """Yield the lines of last resorts, which browsers hardly ever show.
+    """Yield the lines of last resorts, which browsers hardly ever show, as pairs.
 
-    Each comes after the tag of its element.
+    The tag of the element comes first, and then the line. Those that cost too much to read are left
+    out.
     """
     budget = _Budget()
     found = _found(page)
@@ -203,7 +204,10 @@ class _Budget:
 
 
 def _markups(found: _Found) -> Iterator[_Markup]:
-    """Yield the last resorts of a page that have content and aren't inside of another one."""
+    """Yield the last resorts of a page that have content and aren't inside of another one.
+
+    Templates that a script has yet to fill in aren't among them: see `_hidden_templates`.
+    """
     for template in found.templates:
         if template.is_shown:
             yield _Markup(template.html, may_excuse=False, tag="template")
@@ -216,6 +220,7 @@ def _markups(found: _Found) -> Iterator[_Markup]:
 
 
 def _markups_in(node: LexborNode) -> Iterator[_Markup]:
+    """Yield the content of a last resort and, for a frame, the document in `srcdoc`."""
     tag = node.tag or ""
     if node.tag_id in _IN_TREE:
         if node.first_child is not None:

@@ -55,7 +55,7 @@ class Listing(NamedTuple):
 def listing_of(blocks: Blocks, links: Sequence[str], url: str = "") -> Listing | None:
     """Find out where a listing leads, or return None if a page isn't a listing.
 
-    Links to the home page and to other views of the listing aren't among them.
+    Links to the home page and to other views of the listing aren't among the targets.
 
     Args:
         blocks: The blocks of the page.
@@ -141,7 +141,7 @@ def _query_of(url: str) -> str:
 
 
 def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
-    """Return where the teasers of a page lead, if it consists of teasers.
+    """Return where the teasers of a page lead, or nothing if it doesn't consist of teasers.
 
     The name of the site above an article may be a heading as well, with a link to the home page.
     """

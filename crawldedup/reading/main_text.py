@@ -85,7 +85,7 @@ _LEAST_SHARE_BESIDE: Final = 0.05
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return the text of the article on a page.
+    """Return the text of the article on a page, or "" for a page without text.
 
     If there is no article, that is everything except navigation and the like.
     """
@@ -190,7 +190,10 @@ class _Descent:
         return range(blocks.ends[0])
 
     def _cards(self, names: Names, near: range) -> Set[int]:
-        """Return the blocks of cards, and of lists below an article, which lead to other pages."""
+        """Return the blocks of cards, and of the entries of a list below a description.
+
+        There are none on a published article, because the lists below it lead to other pages.
+        """
         measures = self._measures
         before = Before(self._blocks, self._kept, self._read.is_prose)
         sizes = Sizes(measures.every, measures.prose, measures.own_prose)
@@ -210,7 +213,7 @@ class _Descent:
     def article(self) -> list[int]:
         """Return the numbers of the lines of the article.
 
-        Without an article, all but noise count.
+        If it's doubtful whether it is the article, all lines that aren't noise are returned.
         """
         blocks = self._blocks
         weights = self._weights
@@ -282,7 +285,10 @@ class _Descent:
         return are_left(self._members, span, inside, stays)
 
     def _left(self, block: int, inner: int) -> float:
-        """Return how many bytes of `block`, next to `inner`, would be lost by a step to `inner`."""
+        """Return how many bytes of `block`, next to `inner`, would be lost by a step to `inner`.
+
+        Also notes in `is_listing` whether the block is one of several entries.
+        """
         read = self._read
         kinds = self._blocks.kinds
         size = self._sizes[block]
@@ -433,7 +439,7 @@ class _Descent:
     def _lead(self, article: int) -> set[int]:
         """Return the blocks that introduce a short article between the headline and its text.
 
-        Blocks whose heading is a link are teasers of something else.
+        A long article has none. Blocks whose heading is a link are teasers of something else.
         """
         blocks = self._blocks
         headline = self._headline

@@ -57,7 +57,7 @@ def words_of(text: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """Return a name without a counter or label before it: "(3) Print: Ferry" becomes "ferry"."""
+    """Return a name without a counter or label before it: "(3) Print: Ferry" becomes "Ferry"."""
     if text[:1] in _BEFORE_COUNTER:
         text = _COUNTER.sub("", text)
     return _LABEL.sub("", text) if _LABEL_END.search(text, 0, _LONGEST_LABEL) else text
@@ -113,7 +113,8 @@ _SERVED: Final = re.compile(r"https?:|/|\.(?:jpe?g|png|webp|gif|avif)$", re.IGNO
 def picture_name(source: str) -> str | None:
     """Return the name of a picture without its size, or None for logos, icons and the like.
 
-    If a program serves pictures, their names are in its query, as addresses or as numbers.
+    It is also None if the address names no file. If a program serves pictures, their names are in
+    its query, as addresses or as numbers.
     """
     source = source[:_LONGEST_ADDRESS]
     try:
@@ -147,9 +148,10 @@ def _is_decoration(name: str) -> bool:
 
 
 def file_name(source: str) -> str | None:
-    """Return the last part of an address without suffixes for sizes.
+    """Return the last part of an address in lower case, without suffixes for sizes and formats.
 
-    The folder is included if that part is a word that many files share, such as "cover".
+    The folder is included if that part is a word that many files share, such as "cover". It is None
+    if the address has no path.
     """
     try:
         path = urlsplit(source[:_LONGEST_ADDRESS]).path
@@ -201,10 +203,11 @@ _MAY_LEAD_HOME: Final = re.compile(
 
 
 def link_target(href: str) -> str | None:
-    """Return where a link leads, or None if it doesn't lead to a page.
+    """Return where a link leads, "" for the home page, or None if it doesn't lead to a page.
 
-    The host, steps such as "../" and parameters that stand for views are left out. If the same list
-    is in several folders, its relative links differ only in the number of these steps.
+    The host, the fragment, steps such as "../" and parameters that stand for views are left out. If
+    the same list is in several folders, its relative links differ only in the number of these
+    steps.
     """
     href = href.partition("#")[0].strip()
     if not href or len(href) > _LONGEST_ADDRESS:
@@ -339,8 +342,9 @@ NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 def without_visits(line: str) -> str:
     """Return a line without the numbers that depend on a visit or a date.
 
-    Only those near a word about visits or dates are left out. A sentence such as "The model 4711
-    may overheat" has such a word as well.
+    These are dates and times, and numbers near a word about visits or dates. A word such as "may"
+    only counts next to a number that may be part of a date, unlike in "The model 4711 may
+    overheat". If the line has a sign such as © or 年, all numbers are left out.
     """
     if not _DIGIT.search(line):
         return line

@@ -114,7 +114,7 @@ def marks_of_text(text: str, title: str | None, *, with_numbers: bool = False) -
 
 
 def _meta(page: HtmlPage) -> dict[str, str]:
-    """Return what the <meta> elements of a page say, by property."""
+    """Return what the <meta> elements of a page say, by property. The first of each counts."""
     head = page.tree.head
     if head is None:
         return {}
@@ -169,6 +169,7 @@ def _headings_with_links(blocks: Blocks) -> Iterator[tuple[Heading, int, int]]:
 
 
 def _names(page: HtmlPage, headings: Sequence[Heading], social_title: str) -> tuple[ShownName, ...]:
+    """Return the names that a page has in its headings and titles, each with its roles."""
     title = mark_words.VERSION.sub("", name_of(page.title[:LONGEST_TITLE]))
     whole = words_of(title)
     parts = [words_of(part) for part in mark_words.SEPARATOR.split(title)]
@@ -201,9 +202,9 @@ def _headlines(
 ) -> tuple[str, ...]:
     """Return the headings that are headlines, because the title repeats them.
 
-    These are the longest one, and another one that is a part of it. One of them may be the name of
-    the site. The name of a manual with a version isn't one, because it differs in other versions of
-    the page.
+    These are the longest one, and another one that is a whole part of the title, if there is one.
+    One of them may be the name of the site. The name of a manual with a version isn't one, because
+    it differs in other versions of the page.
     """
     around = f" {title} "
     longest = ""
@@ -282,7 +283,7 @@ def _players(blocks: Blocks, elements: Elements, embeds: Sequence[str]) -> tuple
 
 
 def _picture_name(node: LexborNode, attributes: Mapping[str, str | None]) -> str | None:
-    """Return the name of the picture that an element shows, loaded late or at once."""
+    """Return the name of the picture that an element shows, loaded late or at once, or None."""
     name = first_picture(attributes)
     outer = node.parent
     if name is not None or outer is None or outer.tag != "picture":
@@ -327,7 +328,7 @@ def _place_of(node: LexborNode) -> _Place:
 
 
 def _steady_text(blocks: Blocks, text: str, names: Sequence[ShownName]) -> str:
-    """Remove names, links, and the numbers of visits and dates from the main text."""
+    """Return the main text without names, links, and the numbers of visits and dates."""
     linked = {line for line, letters, _ in blocks.lines if 2 * letters > len(line)}
     called = {name.words for name in names}
     endings = tuple({name.words[-1] for name in names})

@@ -73,10 +73,11 @@ def is_html(text: str, *, parts: bool = True) -> bool:
 
 
 def as_html(page: str, most_tags: int) -> str:
-    """Convert a page of XHTML to HTML, if it declares to be XHTML and is well-formed.
+    """Convert a page of XHTML to HTML if an HTML parser might misread it.
 
-    In XML, `<title/>` is an empty title, not the start of one that swallows the page. Any other
-    page is returned as it is, and so is one with more than `most_tags` tags.
+    In XML, `<title/>` is an empty title, not the start of one that swallows the page. A page that
+    isn't declared as XHTML or isn't well-formed is returned as it is, and so is one with more than
+    `most_tags` tags, or one that would become much longer.
     """
     head = page[:_HEAD].lstrip("\ufeff \t\r\n\f")
     declares_xml = head.startswith("<?xml") or _XHTML in head or _DTD in head
@@ -106,7 +107,7 @@ def _differs(page: str) -> bool:
 
 
 def _without_doctype(page: str) -> str:
-    """Remove the declarations of entities from a page, because a parser would expand them."""
+    """Remove the DOCTYPE from a page. It may declare entities, which a parser would expand."""
     page = page.lstrip("\ufeff \t\r\n\f")
     place = page.find("<!DOCTYPE", 0, _HEAD)
     doctype = _DOCTYPE.match(page, place) if place >= 0 else None
@@ -134,7 +135,10 @@ class _Writer:
         self._raw = ""  # the open element whose text isn't markup
 
     def read(self, page: str) -> None:
-        """Convert a page. Raises ExpatError if it isn't well-formed, or declares entities."""
+        """Convert a page.
+
+        Raises ExpatError if it isn't well-formed, isn't XHTML, or has a DOCTYPE.
+        """
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self._refuse

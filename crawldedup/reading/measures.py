@@ -36,7 +36,10 @@ class Measures:
 
     @classmethod
     def of(cls, read: PageLines, kept: Sequence[int], near_headline: range) -> Self:
-        """Measure the blocks of a page, counting only lines that are kept."""
+        """Measure the blocks of a page, counting only lines that are kept.
+
+        Prose in the blocks `near_headline` weighs more.
+        """
         blocks = read.blocks
         count = len(blocks.ends)
         own = [0] * count

@@ -98,6 +98,7 @@ def _may_copy_much(html: str, size: int) -> bool:
 
 
 def _check_each_text(html: str) -> None:
+    """Raise PageError("too_deep") if the texts of a page may be copied too often."""
     texts = _Texts()
     place = 0
     while place < len(html) and (token := _TOKEN.match(html, place)) is not None:
@@ -211,6 +212,7 @@ class _Texts:
             self._cells.append("")
 
     def _end(self, name: str) -> None:
+        """Take account of an end tag, which may close a table, a cell, or SVG or MathML."""
         if name == self._back_to_html:
             self._back_to_html = ""
         if self._open.get(name):

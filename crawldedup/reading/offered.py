@@ -25,6 +25,8 @@ _MOST_HEADINGS: Final = 20  # the most headings to look at, as a page may have 1
 def without_offered(read: PageLines, kept: list[int], headline: int) -> list[int]:
     """Return the lines that aren't in lists of offered pages, by their numbers.
 
+    All lines stay on a page with very little or much prose, or if too little prose would be left.
+
     Args:
         read: The lines of the page.
         kept: The numbers of the lines that aren't noise.

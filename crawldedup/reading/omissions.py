@@ -46,6 +46,9 @@ def omissions_of(page: HtmlPage, compared: str, *, is_selected: bool = False) ->
         page: The page.
         compared: The text that is compared.
         is_selected: Whether selectors chose what to compare.
+
+    Raises:
+        PageError: One of the other lines is too long.
     """
     blocks = blocks_of(page.tree, with_controls=True)
     known = set(compared.split("\n"))

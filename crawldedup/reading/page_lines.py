@@ -92,6 +92,7 @@ class PageLines:
         self.is_listed = self._listed()
 
     def _listed(self) -> list[bool]:
+        """Return for each line whether it is a link in a list of links."""
         kinds = self.blocks.kinds
         parents = self.blocks.parents
         lists = list(range(len(parents)))
@@ -114,7 +115,7 @@ class PageLines:
     def without_noise(self) -> list[int]:
         """Return the numbers of the lines that aren't navigation and the like.
 
-        Also sets the `factors` of the blocks outside.
+        Also sets the `factors` of all blocks that aren't noise.
         """
         kinds = self.blocks.kinds
         parents = self.blocks.parents
@@ -146,7 +147,7 @@ class PageLines:
         return [line for line, (_, _, block) in enumerate(self.blocks.lines) if not is_noise[block]]
 
     def _main(self) -> int | None:
-        """Return the block of <main> if it contains everything that counts.
+        """Return the block of <main> if it contains everything that counts, or None.
 
         A table next to a column of prose is the content if it is in <main> with the <h1>. But some
         templates close <main> after the headline, or only put it around the headline.
@@ -168,6 +169,7 @@ class PageLines:
         return main if is_content else None
 
     def _is_noise(self, block: int) -> bool:
+        """Return whether a block is noise by its name or tag, and set its factor."""
         kind = self.blocks.kinds[block]
         name = self.blocks.names[block]
         if name == Label.ARTICLE:

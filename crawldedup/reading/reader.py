@@ -129,7 +129,7 @@ class PageReader:
     """Reads pages according to the options of an index.
 
     Raises:
-        MissingDependencyError: The package of the selected extractor isn't installed.
+        ConfigurationError: The selected extractor can't be imported.
     """
 
     def __init__(self, options: Options) -> None:
@@ -185,7 +185,7 @@ class PageReader:
     def content(
         self, page: Page, known: Known = NOTHING, key: Key = NO_KEY, *, with_text: bool = False
     ) -> PageContent:
-        """Take everything that is compared from a page of HTML or text, except volatile lines.
+        """Take everything that is compared from a page of HTML or text, except volatile numbers.
 
         Args:
             page: The page.
@@ -194,7 +194,8 @@ class PageReader:
             with_text: Whether to set `main` as well.
 
         Raises:
-            PageError: The page cannot be read.
+            PageError: The page cannot be read, or nothing tells it apart from other pages of its
+                site.
         """
         if page.text is not None:
             content = self._content_of_text(page, page.text)
@@ -260,7 +261,7 @@ class PageReader:
         return tuple(found)
 
     def _with_marks(self, page: Page, content: PageContent, read: PageText) -> PageContent:
-        """Add the marks that tell a page apart from its siblings."""
+        """Add the marks that tell a page apart from its siblings, if any are to be told apart."""
         distinguish = self._options.distinguish
         if distinguish == "nothing":
             return content
@@ -384,14 +385,14 @@ def _main_of(content: PageContent, read: PageText) -> MainText:
 
 
 def _with_heading(main: MainText, page: HtmlPage) -> MainText:
-    """Put the heading that names a page in front of its text, unless the text contains it."""
+    """Put the heading that names a page in front of its text, if the text lacks it."""
     if not main.text or not main.name or not lacks_heading(main.text, main.name, page):
         return main
     return replace(main, text=f"{tidy(main.name)}\n{main.text}")
 
 
 def _of_seen(marks: ShownMarks) -> ShownMarks:
-    """Remove invisible characters from the texts of marks."""
+    """Return marks without invisible characters in their text."""
     text = marks.text
     if text is None:
         return marks
@@ -413,7 +414,7 @@ def _of_shell(content: PageContent, shell: Shell) -> PageContent:
 
 
 def _lines_of(content: PageContent) -> list[str]:
-    """Return all lines of a page."""
+    """Return the lines of all texts of a page. Those that several texts have are repeated."""
     lines = content.text.split("\n")
     if content.whole is not None:
         lines += content.whole.split("\n")
@@ -421,7 +422,7 @@ def _lines_of(content: PageContent) -> list[str]:
 
 
 def _without_ages(content: PageContent) -> PageContent:
-    """Remove the numbers that say how old a page is, or when it was printed."""
+    """Return content without the numbers that say how old a page is, or when it was printed."""
     text = content.text
     whole = content.whole
     core = content.core
@@ -434,7 +435,7 @@ def _without_ages(content: PageContent) -> PageContent:
 
 
 def _with_numbers(content: PageContent, headings: Collection[str], key: Key) -> PageContent:
-    """Note the numbers of those lines that may turn out to change with every load."""
+    """Add the numbers of those lines that may turn out to change with every load."""
     return replace(content, numbers=numbers_of(_lines_of(content), headings, key))
 
 
@@ -443,7 +444,7 @@ def _without_changing(
 ) -> PageContent:
     """Remove the numbers that are known to change with every load.
 
-    The content with all its numbers stays in `full`.
+    If there were any, the content with all its numbers stays in `full`.
     """
     changing = without_repeated(changing, _lines_of(content), headings, key)
     text, lines = without_volatile(content.text, changing, headings, key)

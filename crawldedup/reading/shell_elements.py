@@ -105,7 +105,8 @@ class Elements:
 def elements_of(page: HtmlPage) -> Elements | None:
     """Find the elements of a page that matter for whether it is a shell.
 
-    The result is None if they have content, or if there is no body.
+    The result is None if the page can't be one: it shows content, has more elements than shells
+    have, or has no body.
     """
     body = page.tree.body
     if body is None:

@@ -239,7 +239,7 @@ class _Names:
 
 
 def _part_of(line: str, blocks: Blocks, block: int, elements: Elements, names: _Names) -> int:
-    """Decide whether a line is content, belongs to the shell, or shows where the mount point is."""
+    """Return what a line is: content, a part of the shell, or a sign of where the mount is."""
     if _is_about_loading(line, names.of_site):
         return _IN_MOUNT
     if _is_name(line, names.of_site):
@@ -302,7 +302,7 @@ def _is_name(text: str, site_words: Sequence[str]) -> bool:
 
 
 def _asks_for_scripts(page: HtmlPage) -> bool:
-    """Return whether <noscript> just asks to enable scripts."""
+    """Return whether all that a page has in <noscript>, if anything, is a request for scripts."""
     notes = page.tree.css("noscript")
     if len(notes) > _MOST_NOTES:
         return False
@@ -344,10 +344,10 @@ def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
 
 
 def _names_in_title(page: HtmlPage, site_words: Sequence[str]) -> Sequence[str]:
-    """Return the words of the names that a title may give the site.
+    """Return the parts of a title, in words, by which it may name the site.
 
-    A title that contains the site's name also names the page. The same applies to the title of a
-    page that declares the site's name elsewhere, or that shows an error.
+    If a part is the site's domain, that is all, because the others name the page. There are none if
+    the page declares the site's name elsewhere, or shows an error.
     """
     title = page.title[:_LONGEST_ATTRIBUTE]
     if page.tree.css_first(_SITE_NAMES) is not None or shell_words.FAILED.search(title):

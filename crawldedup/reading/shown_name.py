@@ -16,7 +16,7 @@ _BEGINNING: Final = 2_000
 
 
 def shown_name(page: HtmlPage, marks: ShownMarks | None) -> str | None:
-    """Return the name of a page, cut off at 500 characters, or None if it has no name.
+    """Return the name of a page, up to 500 characters, or None if it has no name.
 
     Args:
         page: The page.

@@ -98,9 +98,9 @@ class ThinTexts(NamedTuple):
 
 
 def visible_text(page: HtmlPage) -> str:
-    """Return all the text that a visitor without scripts sees.
+    """Return all the text that a visitor without scripts sees, or "" if there is none.
 
-    The title comes first, and each block of the page is a line.
+    The title comes first, followed by the lines of the blocks.
     """
     return "\n".join(filter(None, (page.title, *_lines(page))))
 
@@ -160,7 +160,10 @@ def _address(address: str, *, stays: bool = True) -> _Part:
 
 
 def _target(address: str) -> _Part:
-    """Return where a link leads, leaving out sessions and the way back to the page itself."""
+    """Return where a link leads, leaving out the session and the way back to the page itself.
+
+    If a parameter names the site that refers a visitor, the session stays in `whole`.
+    """
     target = _WAY_BACK.sub("", shortened(address.strip()))
     core = without_visit(target)
     # The site that refers a visitor may be the only thing that a link says.
@@ -179,7 +182,11 @@ class _Elements:
         self._in_drawings: set[int] = set()
 
     def parts(self) -> Iterator[_Part]:
-        """Yield what each element says, in document order."""
+        """Yield what each element says, in document order.
+
+        If there are too many elements, a digest of the whole page comes first, and only some are
+        read.
+        """
         elements = self._page.tree.css("*")
         if len(elements) > _MOST_ELEMENTS:
             yield _words(digest_of(self._page.html))
@@ -252,7 +259,7 @@ class _Elements:
         return max(int(width[1]), int(height[1])) < _LEAST_SHOWN
 
     def _is_around_content(self, element: LexborNode) -> bool:
-        """Return whether an element is in a navigation, a footer or a sidebar.
+        """Return whether an element is inside of a navigation, a footer or a sidebar.
 
         Results for the outer elements are remembered, so none is examined twice.
         """
@@ -298,7 +305,7 @@ def _links(tag: str, attributes: Attributes) -> Iterator[_Part]:
 
 
 def _values(tag: str, attributes: Attributes) -> Iterator[_Part]:
-    """Yield the values that a form field shows."""
+    """Yield the values that an element shows or passes on, such as those of a form field."""
     value = attributes.get("value") or ""
     if tag == "param":
         yield _address(value)

@@ -65,7 +65,7 @@ _OPEN_END: Final = re.compile(r"[?&](?=#|$)")
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = (), key: Key = NO_KEY) -> Numbers:
-    """Hash the numbers of the lines that may be volatile.
+    """Hash the numbers of the lines that may be volatile, at most 64 lines.
 
     Lines that differ only in their numbers are left out.
     """
@@ -82,7 +82,7 @@ def numbers_of(lines: Iterable[str], headings: Collection[str] = (), key: Key = 
 def without_repeated(
     known: Changing, lines: Iterable[str], headings: Collection[str] = (), key: Key = NO_KEY
 ) -> Changing:
-    """Leave out known lines if the page has several that only differ in their numbers.
+    """Return what is known about lines, except for lines that a page repeats with other numbers.
 
     For example, a table has such lines, and its numbers are content.
 
@@ -119,7 +119,7 @@ def below_folder(top: str) -> str:
 
 
 def places_at(*urls: str) -> set[str]:
-    """Return all places that a page with these URLs is in."""
+    """Return all places that a page with these URLs is in: its host, and folders on it."""
     places = {EVERYWHERE}
     for url in urls:
         folder = folder_of(url)
@@ -141,9 +141,10 @@ def changing_at(known: Known, *urls: str) -> Changing:
 def without_volatile(
     text: str, known: Changing, headings: Collection[str] = (), key: Key = NO_KEY
 ) -> tuple[str, list[str]]:
-    """Remove the volatile parts of a text, and return it with the lines that had them.
+    """Remove the numbers that change from a text, and return it with the lines that had them.
 
-    If they make up too much of a text, it's returned as it is.
+    A line without other numbers is removed as a whole. If these lines make up too much of a text,
+    it's returned as it is.
     """
     lines = text.split("\n")
     kept = [rest_of(line, known, headings, key) for line in lines]
@@ -154,7 +155,7 @@ def without_volatile(
 
 
 def rest_of(line: str, known: Changing, headings: Collection[str] = (), key: Key = NO_KEY) -> str:
-    """Remove the numbers that are known to change from a line. If no others are left, return ""."""
+    """Return a line without the numbers that are known to change, or "" if no others are left."""
     changing = known.get(_name_of(line, headings, key))
     if changing is None:
         return line
@@ -164,12 +165,12 @@ def rest_of(line: str, known: Changing, headings: Collection[str] = (), key: Key
 
 
 def shape_of(line: str) -> str:
-    """Replace each number in a line with 0."""
+    """Return a line with each number replaced by 0."""
     return _NUMBER.sub("0", line)
 
 
 def without_visit(url: str) -> str:
-    """Remove the session and the campaign from a URL, which still leads to the same page.
+    """Return a URL without its session and campaign. It still leads to the same page.
 
     The link `/news?PHPSESSID=9f3a` is the link `/news`, without the question mark.
     """

@@ -30,7 +30,7 @@ def advise(given: Namespace, output: Output) -> None:
 
     Without sources, they are those of the project in the current directory.
 
-    Raises ConfigurationError and OSError.
+    Raises ConfigurationError, ReportError and OSError.
     """
     # Imported here so that no other command has to wait for DuckDB.
     from crawldedup.report.queries import Database

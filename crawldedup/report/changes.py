@@ -281,7 +281,10 @@ def _folder_of(name: str | None) -> str:
 
 
 def _journals_of(name: str, source: str) -> list[Journal]:
-    """Return the journals of one crawl, which is given by a file, a folder, or its name."""
+    """Return the journals of one crawl, which is given by a file, a folder, or its name.
+
+    Raises ConfigurationError if there are none.
+    """
     if Path(name).exists():
         return find_journals([name])
     if not Path(source).exists():

@@ -55,7 +55,7 @@ def report(given: Namespace, output: Output) -> None:
 def run(given: Namespace, output: Output) -> None:
     """Show or write a report on the crawls in the sources, or list these crawls.
 
-    Raises ConfigurationError.
+    Raises ConfigurationError, ReportError and OSError.
     """
     if given.crawls:
         for source in given.sources:

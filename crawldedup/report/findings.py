@@ -48,6 +48,7 @@ def findings_of(report: Mapping[str, Any]) -> list[Finding]:
 
 
 def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Report what went wrong: pages that passed unchecked, walls, and gaps in the journals."""
     totals = report["totals"]
     crawl = report["crawl"]
     if not totals["checked"]:
@@ -185,6 +186,7 @@ def _has_copies_of(cluster: Mapping[str, Any], group: Mapping[str, Any]) -> bool
 
 
 def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Report traps, and whether hardly anything was new at the end of the crawl."""
     traps = _different_traps([group for group in report["stale"] if group["trap"]])
     if _is_one_page(report):
         traps = [group for group in traps if not _has_copies_of(report["clusters"][0], group)]
@@ -306,6 +308,7 @@ def _savings(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Report what may be worth a look: large clusters, volatile numbers, views and parameters."""
     totals = report["totals"]
     for largest in report["clusters"][:1]:
         if _is_one_page(report):

@@ -158,7 +158,7 @@ class Database(AbstractContextManager["Database"]):
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def row(self, name: str, **values: Any) -> Row:
-        """Run a query that has exactly one row, and return it."""
+        """Run a query that has exactly one row, and return it. Raises ReportError."""
         (row,) = self.rows(name, **values)
         return row
 
@@ -203,13 +203,16 @@ class Database(AbstractContextManager["Database"]):
         self.rows("make_explained", has_rules=bool(rules))
 
     def rules_in_use(self) -> set[str]:
-        """Return the names of the rules that have skipped requests of the crawl."""
+        """Return the names of the rules that have skipped requests of the crawl.
+
+        Raises ReportError.
+        """
         return {name for row in self.rows("rules_in_use") for name in row["rule"].split("; ")}
 
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
         """Return the pages from which rules are mined, in order, and the rules that were withdrawn.
 
-        There are at most `most` pages.
+        There are at most `most` pages. Raises ReportError.
         """
         with self._errors():
             verdicts = self._connection.execute(self._queries["evidence"])
@@ -396,9 +399,10 @@ def _timeline(database: Database, seconds: float) -> Row:
 
 
 def _similarity(database: Database, settings: Row) -> Row:
-    """Count the near duplicates in each range of estimated similarity.
+    """Count the near duplicates in each range of estimated similarity, and by other options.
 
-    `limit` is the lowest estimate that this crawl accepted.
+    `limit` is the lowest estimate that this crawl accepted. `what_if` has the numbers for other
+    values of `similarity`.
     """
     wanted = settings.get("similarity")
     limit = settings.get("threshold")

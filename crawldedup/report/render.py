@@ -91,7 +91,10 @@ def templates_of(package: str, *functions: Callable[..., object]) -> "Environmen
 
 
 def page_of(report: Report, template: str = "report.html") -> str:
-    """Render the report as an HTML page, with as many rows as fit into `LARGEST_PAGE`."""
+    """Render the report as an HTML page, with as many rows as fit into `LARGEST_PAGE`.
+
+    If not even the shortest page fits, it is "".
+    """
     from markupsafe import Markup
 
     folder = files(_PACKAGE) / "page"
@@ -158,8 +161,8 @@ class _Line:
 def check_path(name: str, path: Path) -> None:
     """Check that a report can be written to a path, before the work starts.
 
-    Raises ConfigurationError if its suffix is unknown, and MissingDependencyError if a package for
-    that format is not installed.
+    Raises ConfigurationError if its suffix is unknown or nothing can be written there, and
+    MissingDependencyError if a package that reports need is not installed.
     """
     if path.suffix not in SUFFIXES:
         raise ConfigurationError(
@@ -324,7 +327,7 @@ def change_by(what_if: Mapping[str, Any]) -> str:
 
 
 def index_health(index: Mapping[str, Any]) -> str:
-    """Describe the state of the index in one or two sentences."""
+    """Describe the state of the index in one or two sentences, or return "" if nothing is in it."""
     if not index["known_after"]:
         return ""
     each = (

@@ -190,7 +190,10 @@ class _Feed:
         return self.form.endswith(forms.ARCHIVE)
 
     def compare(self, options: Options, index: Deduplicator | None, workers: int) -> None:
-        """Read the pages in worker processes, and find copies of earlier pages or of the index."""
+        """Read the pages in worker processes, and find copies of earlier pages or of the index.
+
+        Raises ConfigurationError, StoreError and OSError.
+        """
         self.version = version_of_files(self.names)
         chunks = chunked(map(self._checked, self.output.counted(self._items())))
         with TemporaryDirectory(prefix="crawldedup-filter-") as name:
@@ -280,9 +283,9 @@ class _Feed:
             )
 
     def decided(self, dropped: BinaryIO | None) -> _Decided:
-        """Read the files a second time, and decide which items are kept.
+        """Read the files a second time, and yield each item with the decision about it.
 
-        Raises ConfigurationError if they have changed.
+        Copies are listed in `dropped`. Raises ConfigurationError if the files have changed.
         """
         row = 0
         files = zip(self.names, self.sizes, strict=True)
@@ -383,6 +386,7 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
 
 
 def _write_batches(decided: _Decided, out: BinaryIO, pa: Any) -> None:
+    """Write the kept rows to a Parquet file, one row group at a time."""
     first = list(islice(decided, 1))
     schema = first[0].item.head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:

@@ -249,7 +249,7 @@ class WaitingPairs:
             file.write(part.tobytes())
 
     def blocks(self) -> Iterator[tuple[float, Keys]]:
-        """Yield the distinct pairs of each block, and the share of blocks that are done.
+        """Yield, for each block, the share of blocks before it and its distinct pairs.
 
         Can only be used once.
         """

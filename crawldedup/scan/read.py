@@ -64,7 +64,7 @@ It has the number of a source, the items of it that were read, and the errors in
 
 
 class Step(NamedTuple):
-    """How far a scan has come: the number of pages read, and by reason, of those `skipped`."""
+    """How far a scan has come: its place, the pages read, and those `skipped`, by reason."""
 
     place: Place = (0, 0, 0)
     pages: int = 0
@@ -147,7 +147,10 @@ class ScanFolder:
         self.step = step
 
     def pages(self) -> tuple[Columns, Lists]:
-        """Return the compared values of all pages, and their URLs, which stay on disk."""
+        """Return the compared values of all pages, and their URLs, which stay on disk.
+
+        Raises ConfigurationError for a part that a different version wrote.
+        """
         # A mapped file stays readable after its name is removed.
         with TemporaryDirectory(dir=self.path, prefix="columns-") as name, ExitStack() as stack:
             files = {
@@ -165,6 +168,10 @@ class ScanFolder:
         return Columns(**arrays, shingles=shingles, marks=marks), urls
 
     def _whole_parts(self) -> Iterator[tuple[Step, list[Packed]]]:
+        """Yield the parts up to the first one that is missing or wasn't written completely.
+
+        Raises ConfigurationError for a part that a different version wrote.
+        """
         pages = 0
         for number in count():
             part = self._part(number).read_bytes() if self._part(number).exists() else b""
@@ -246,7 +253,10 @@ class Chunk(NamedTuple):
 
 
 def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
-    """Make the function with which a worker process reads pages, given the options."""
+    """Make the function with which a worker process reads pages, given the options.
+
+    It returns the columns of the pages, and the reasons why others can't be read.
+    """
     options = Options.from_values(setup)
     page_reader = PageReader(options)
     queries = QueryBuilder(options)
@@ -364,7 +374,7 @@ def read_into(
     Yield the numbers of those that were read.
 
     They come chunk by chunk, while worker processes read ahead. Pages that can't be read are
-    reported.
+    reported, together with their `fate`.
 
     Raises:
         NoWorkerError: No process can be started.

@@ -67,6 +67,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 
 def _check(given: Namespace) -> None:
+    """Check the arguments of the command. Raises ConfigurationError."""
     checks.whole(1)("--workers", given.workers)
     if given.most is not None:
         checks.whole(0)("--most", given.most)
@@ -162,7 +163,8 @@ class Results:
     ) -> Self:
         """Find the duplicates among the pages that a scan has read into a folder.
 
-        Keep the "first" or the "best" page of each cluster.
+        Keep the "first" or the "best" page of each cluster. Similarities are measured exactly, or
+        only estimated if `exact` is False. Raises ConfigurationError if there are too many pages.
         """
         pages, urls = folder.pages()
         goal = Goal(options.similarity, options.recall)
@@ -180,7 +182,7 @@ class Results:
 
     @property
     def is_failure(self) -> bool:
-        """Whether no page could be read. If so, the output of an earlier scan stays as it is."""
+        """Whether there were errors and no page was read, so an earlier output isn't replaced."""
         return not self.step.pages and self.step.place[-1] > 0
 
     def url(self, page: int) -> str:
@@ -258,6 +260,7 @@ class Results:
             write_report(database, make_report(database, find_journals([journal])), path)
 
     def _journal(self, name: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield the lines of a journal as if a crawl had received these pages."""
         wanted = self.goal.similarity
         threshold = round(self.goal.threshold, 4)
         settings = {"similarity": wanted, "threshold": wanted if self.pages.shingles else threshold}
@@ -287,6 +290,7 @@ class Results:
 
 
 def _show(results: Results, given: Namespace, output: Output) -> None:
+    """Print the summary and, without an output file, the largest clusters. Sets the exit status."""
     counts = results.summary()
     # Errors of an earlier run count as well.
     output.status = int(counts["unreadable"] > 0)

@@ -22,7 +22,10 @@ class Addon:
         return "crawldedup.Addon"
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add the middlewares to the settings. Scrapy calls this before the crawl starts."""
+        """Add the middlewares and, if wanted, the item pipeline to the settings.
+
+        Scrapy calls this before the crawl starts.
+        """
         place = settings.setdefault_in_component_priority_dict
         # Responses pass the middlewares in descending order. Redirects (600), decompression (590),
         # meta refresh (580) and retries (550) come before 545, so this one sees decoded pages that

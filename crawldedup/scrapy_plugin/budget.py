@@ -68,7 +68,7 @@ class BudgetMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware from Scrapy's settings.
 
-        Raises NotConfigured if they are invalid, or set no budget.
+        Raises NotConfigured if they are invalid or set no budget, and in interactive commands.
         """
         with crawl_options(crawler) as options:
             if options.budget is None or is_interactive(crawler):
@@ -88,7 +88,7 @@ class BudgetMiddleware:
             self._budget.take_over(places_of(request.url)[0], request)
 
     def spider_closed(self, reason: str) -> None:
-        """Save the skipped requests for the next run of the job."""
+        """Save the skipped requests for the next run of the job, unless the crawl has finished."""
         assert self._job is not None
         skipped = self._budget.all_skipped() if reason != "finished" else ()
         write_requests(self._job, skipped, self._crawler.spider)

@@ -18,7 +18,10 @@ _ACTIONS: Final = (*_ON_PAGES, "info", "clear", *_ON_JOURNALS)
 
 
 def _action(name: str) -> str:
-    """Check the name of an action. Raises ArgumentTypeError for one of another command."""
+    """Return the name of an action.
+
+    Raises ArgumentTypeError for `changes`, a command of its own.
+    """
     if name == "changes":
         raise ArgumentTypeError(
             "`crawldedup changes` compares two crawls; --source names the folder of their journals"
@@ -105,6 +108,10 @@ class Command(ScrapyCommand):
         )
 
     def _act(self, action: str, names: list[str], opts: Namespace, output: Any) -> None:
+        """Carry out an action on the index or on the journals of the project.
+
+        Raises ConfigurationError if the spider doesn't exist, or if there are no journals to read.
+        """
         from crawldedup.errors import ConfigurationError
         from crawldedup.report import advise
         from crawldedup.report import command as report
@@ -134,6 +141,10 @@ class Command(ScrapyCommand):
 
 
 def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, output: Any) -> None:
+    """Explain or forget pages, show the figures of an index, or clear it.
+
+    Raises ConfigurationError if the project's crawls keep no index, or if a spider has to be named.
+    """
     from crawldedup.commands import pages
     from crawldedup.commands.sources import readable_sources, under_url
     from crawldedup.deduplicator import Deduplicator

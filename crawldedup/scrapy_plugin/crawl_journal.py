@@ -200,6 +200,7 @@ class CrawlJournal:
     def _write_page(
         self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]
     ) -> None:
+        """Write a line about a response, with what is known about its request."""
         referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
         depth = request.meta.get("depth")
         latency = request.meta.get("download_latency")

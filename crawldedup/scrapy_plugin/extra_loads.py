@@ -48,7 +48,10 @@ class ExtraLoads:
             raise IgnoreRequest("loaded again to see whether a wall stands in its place")
 
     async def _learn_from(self, request: Request, response: Response) -> None:
-        """Compare a page's second response with the first one, to learn which lines change."""
+        """Compare a page's second response with the first one, to learn which lines change.
+
+        If that fails, nothing is learned.
+        """
         with suppress(Exception):
             page = self._page_of(request, response)
             judged = await self._dedup.judge(page)
@@ -57,7 +60,7 @@ class ExtraLoads:
     async def _compare_with_wall(
         self, request: Request, response: Response, check: WallCheck
     ) -> None:
-        """Check whether the wall has replaced an earlier page, which was requested again."""
+        """Count the response for an earlier page as the wall or as content, unless that fails."""
         with suppress(Exception):
             judged = await self._dedup.judge(self._page_of(request, response))
             check.add(judged.read.fingerprint)

@@ -1,8 +1,9 @@
 """Drop or mark items: those of duplicate pages, and those whose own text repeats an earlier item.
 
-The latter is the work of the pipeline, which needs nothing but ``ITEM_PIPELINES =
+Comparing texts is the work of the pipeline, which needs nothing but ``ITEM_PIPELINES =
 {"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS``. It works with and without
-the middleware, on a separate index next to that of the pages.
+the middleware, on a separate index next to that of the pages. `add_verdict` and `add_text` write
+what is known about a page into fields of its items.
 """
 
 import logging
@@ -68,7 +69,8 @@ class DuplicateItemError(DropItem):
 class DropItemsMiddleware(BaseSpiderMiddleware):
     """Drops the items of pages that the downloader middleware has marked.
 
-    No pipeline sees these items. With ``CRAWLDEDUP_SET_ASIDE``, they are saved in a file.
+    No pipeline sees these items. With ``CRAWLDEDUP_SET_ASIDE``, they are saved in a file, and an
+    item that can't be saved isn't dropped.
     """
 
     _aside: SetAside | None = None
@@ -97,7 +99,7 @@ class DropItemsMiddleware(BaseSpiderMiddleware):
         return None
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
-        """Remove the text of a page from the meta of a new request.
+        """Remove the text of a page from the meta of a new request, and return the request.
 
         Spiders copy the meta of a page to the requests that they make. Thousands of such requests
         may be waiting, some of them on disk.
@@ -223,7 +225,8 @@ class DedupItemPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the pipeline from Scrapy's settings.
 
-        Raises NotConfigured if they are invalid, or if crawldedup is disabled.
+        Raises NotConfigured if they are invalid, if crawldedup is disabled, and in interactive
+        commands.
         """
         # `scrapy parse --pipelines` shows the items of a single page to a person, and these do not
         # belong to a crawl.
@@ -257,7 +260,8 @@ class DedupItemPipeline:
     async def process_item(self, item: Any) -> Any:
         """Check an item, and return it, with its verdict if the action is "mark".
 
-        Raises DuplicateItemError to drop it.
+        An item that can't be checked is returned as well. Raises DuplicateItemError to drop an
+        item.
         """
         verdict = None
         try:
@@ -292,6 +296,11 @@ class DedupItemPipeline:
         return self._aside is None or self._aside.put(item, verdict)
 
     def _page_of(self, item: Any) -> Page:
+        """Return the page by which an item is checked.
+
+        Raises PageError if it isn't an item, has no text in one of the fields, or belongs to no
+        site although the scope is "site".
+        """
         if not ItemAdapter.is_item(item):
             raise PageError(
                 "not_an_item", (f"{type(item)} is not a type that Scrapy accepts as an item")
@@ -393,7 +402,11 @@ def identity_in(item: Any) -> tuple[str, str]:
 
 
 def title_in(item: Any) -> str | None:
-    """Return the title of an item: its field `title`, if that's a text."""
+    """Return the title of an item: its field `title`, or None.
+
+    The value has to be a text that isn't blank, or a list of one such text, as item loaders leave
+    it.
+    """
     value = _value_in(item, "title")
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]  # as item loaders leave it

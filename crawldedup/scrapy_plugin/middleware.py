@@ -89,7 +89,7 @@ class DuplicatePageError(IgnoreRequest):
 
 
 class DedupMiddleware:
-    """Checks every response to one of the spider's own requests, and drops or marks duplicates.
+    """Checks the pages that a spider requests, and drops or marks duplicates.
 
     The verdict is stored in ``request.meta["crawldedup_verdict"]``, which is `response.meta` in a
     callback. A page that cannot be checked passes, and is counted.
@@ -159,7 +159,10 @@ class DedupMiddleware:
         return middleware
 
     async def spider_opened(self, spider: Spider) -> None:
-        """Open the store. Worker processes start up during the first downloads."""
+        """Open the store. Worker processes start up during the first downloads.
+
+        If opening it fails for good, the crawl ends before its first request.
+        """
         # A crawl that resumes a job makes no start requests.
         self._copies.start_at(*getattr(spider, "start_urls", None) or ())
         if self._is_interactive:
@@ -195,7 +198,7 @@ class DedupMiddleware:
         self.journal.begin(known, index)
 
     async def spider_closed(self, reason: str) -> None:
-        """Close the store and the workers, and log the summary."""
+        """Close the store, the workers and the journal, and log the summary."""
         index_bytes = None
         with suppress(CrawlDedupError):
             self._tell_delivered()
@@ -220,7 +223,8 @@ class DedupMiddleware:
     async def process_response(self, request: Request, response: Response) -> Response:
         """Check a response if it is a page to check, and return it with flags.
 
-        Raises DuplicatePageError to drop the page.
+        Raises DuplicatePageError to drop the page, and IgnoreRequest for a response that the plugin
+        itself has requested.
         """
         # Spiders hand the meta of a page on to the next request.
         for key in PAGE_KEYS:
@@ -250,7 +254,7 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Request a page a second time, to learn what changes with every load."""
+        """Request a page a second time, if `Reloads` chooses it to learn what changes."""
         again = self._reloads.again(request, read)
         if again is not None:
             self._stats.count("reloads")
@@ -370,6 +374,7 @@ class DedupMiddleware:
     async def _record(
         self, request: Request, response: Response, judged: Judged, outcome: Outcome
     ) -> None:
+        """Count, log and announce the outcome for a page, and put its verdict into the meta."""
         verdict = judged.verdict
         self._stats.checked(judged, outcome, size=len(response.body), is_start=is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
@@ -395,6 +400,7 @@ class DedupMiddleware:
     async def _carry_out(
         self, request: Request, response: Response, verdict: Verdict, outcome: Outcome
     ) -> Response:
+        """Return the response with its flags, or raise DuplicatePageError to drop the page."""
         if outcome.fate is Fate.DROPPED:
             await close_browser_page(self._crawler, request)
             # The engine sends this signal for responses that pass all middlewares, and many

@@ -50,7 +50,8 @@ class PostponeMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware from Scrapy's settings.
 
-        Raises NotConfigured if it is switched off, or if the settings are invalid.
+        Raises NotConfigured if it is switched off, if the settings are invalid or limit the depth,
+        and in interactive commands.
         """
         with crawl_options(crawler) as options:
             # A page that is found later may be deeper, so its links may exceed the depth limit.
@@ -72,7 +73,7 @@ class PostponeMiddleware:
         put_last(self._recent, pattern, recent, _MOST_PATTERNS)
 
     def process_request(self, request: Request) -> Request | None:
-        """Let a request pass, or send it back with a lower priority."""
+        """Let a request pass (None), or send it back with a lower priority."""
         # Spiders copy the meta of a page to their next requests.
         level, request.dont_filter = request.meta.pop(_LEVEL_KEY, (0, request.dont_filter))
         recent = self._recent.get(pattern_of(request.url), ())

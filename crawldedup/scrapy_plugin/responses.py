@@ -68,6 +68,7 @@ def _reason_in_request(request: Request, url: str, unchecked_urls: Sequence[Patt
 
 
 def _reason_in_response(response: Response) -> str | None:
+    """Return why a response isn't a complete page to check, or None."""
     if not 200 <= response.status < 300 or response.status == 206:
         return f"http_{response.status}"
     if flags := _PARTIAL_FLAGS.intersection(response.flags):
@@ -160,7 +161,8 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
 def scope_key_of(scope: str, url: str, spider: str) -> str:
     """Return a key for the pages (or items) that may be compared: those with the same key.
 
-    The site of the URL is looked up only if the scope needs it.
+    It is "" unless the scope is "site" or "spider". The site of the URL is looked up only if the
+    scope needs it.
     """
     if scope == "site":
         return site_of(url)

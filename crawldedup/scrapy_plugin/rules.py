@@ -63,7 +63,7 @@ class RulesMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware from Scrapy's settings.
 
-        Raises NotConfigured if they are invalid, or name no rules.
+        Raises NotConfigured if they are invalid or name no rules, and in interactive commands.
         """
         with crawl_options(crawler) as options:
             if options.rules is None or is_interactive(crawler):
@@ -91,14 +91,14 @@ class RulesMiddleware:
                 self._ask(request)
 
     def spider_closed(self, reason: str) -> None:
-        """Save the skipped requests for the next run of the job."""
+        """Save the skipped requests for the next run of the job, unless the crawl has finished."""
         assert self._job is not None
         skipped = self._predictor.skipped if reason != "finished" else ()
         requests = [request for request, _ in skipped]
         write_requests(self._job, requests, self._crawler.spider)
 
     def process_request(self, request: Request) -> Request | None:
-        """Let a request pass, or postpone it while its supposed original is being fetched.
+        """Let a request pass (None), or postpone it while its supposed original is being fetched.
 
         Raises PredictedDuplicateError to skip it.
         """

@@ -31,13 +31,16 @@ def write_to_journal(crawler: Crawler, record: dict[str, Any]) -> None:
 
 
 def read_requests(path: Path, spider: Spider | None) -> Iterator[Request]:
-    """Yield the requests in a file that an earlier run of the job skipped."""
+    """Yield the requests in a file that an earlier run of the job skipped, if the file exists."""
     for plain in pickle.loads(path.read_bytes()) if path.exists() else ():
         yield request_from_dict(pickle.loads(plain), spider=spider)
 
 
 def write_requests(path: Path, requests: Iterable[Request], spider: Spider | None) -> None:
-    """Save skipped requests in a file for the next run of the job."""
+    """Save skipped requests in a file for the next run of the job.
+
+    Requests that can't be serialized are left out.
+    """
     plain = []
     for request in requests:
         # Its callback or meta can't be serialized, and Scrapy couldn't save it either.

@@ -114,6 +114,7 @@ class CrawlStats:
             self._outage_was_said = False
 
     def _count_verdict(self, judged: Judged, outcome: Outcome, size: int) -> None:
+        """Count the kind of a verdict, and everything else that is remarkable about it."""
         verdict = judged.verdict
         is_dropped = outcome.fate is Fate.DROPPED
         flags = {
@@ -186,7 +187,8 @@ class CrawlStats:
     def failed(self, name: str, error: Exception) -> tuple[str, str]:
         """Count a page that passes unchecked because of an error, and explain the error once.
 
-        Return "skipped" and the reason, or "error" and the kind.
+        If the error has to end the crawl, the spider is closed. Return "skipped" and the reason, or
+        "error" and the kind.
         """
         if isinstance(error, PageError):
             message = f"cannot read {name}: {error}"
@@ -228,7 +230,7 @@ class CrawlStats:
             )
 
     def _reason_to_end(self, error: Exception) -> str | None:
-        """Explain a failure once. If it has to end the crawl, return why."""
+        """Explain a failure once. Return why it has to end the crawl, or None if it doesn't."""
         if isinstance(error, CrawlDedupError) and error.is_fatal:
             return str(error)
         # A message about closing the spider says so, and no page passes.

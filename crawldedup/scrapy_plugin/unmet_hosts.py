@@ -41,7 +41,10 @@ class UnmetHosts:
             self._unmet = {name: self._unmet[name] for name in self._unmet if name != host}
 
     def complaints(self) -> Sequence[str]:
-        """Return a sentence for each host that wasn't met, or nothing for a crawl without pages."""
+        """Return a sentence for each of the first hosts that weren't met.
+
+        For a crawl without pages, there are none.
+        """
         if not self._met:
             return []
         met = [printable(host) for host in self._met]

@@ -79,7 +79,7 @@ class WallGuard:
         return self._checks.get(request.meta.get(_SITE_KEY, ""))
 
     def suspect(self, site: str, original: str, wall: Fingerprint, *, is_one_path: bool) -> str:
-        """React to a suspected wall: request earlier pages again, or close the site.
+        """React to a suspected wall: request earlier pages again, close the site, or just go on.
 
         Args:
             site: The site that seems to answer with a wall.
@@ -136,7 +136,7 @@ class WallGuard:
 
 
 class Contents:
-    """The first and the last requests of each site that led to pages with their own content."""
+    """The first two and last two requests of each site that led to pages with own content."""
 
     def __init__(self) -> None:
         self._first: dict[str, list[Request]] = {}

@@ -45,7 +45,7 @@ class WallWatch:
 
     @property
     def are_all_that_is_left(self) -> bool:
-        """Whether there is nothing left to crawl but sites that were closed because of a wall."""
+        """Whether all sites that pages came from lately were closed because of a wall."""
         closed = self._guard.closed
         return bool(closed) and closed >= self._walls.sites.keys()
 

@@ -135,7 +135,10 @@ class Edge:
     async def _answer(
         self, route: Route, scope: Scope, receive: Receive, body: bytearray
     ) -> Answer:
-        """Check a request, receive its body, and have its endpoint answer it."""
+        """Check a request, receive its body, and have its endpoint answer it.
+
+        Raises ProblemError for a request that is refused, and the errors of the endpoint.
+        """
         headers = dict(scope["headers"])
         try:
             self._doorkeeper.check(scope, headers, route)

@@ -166,7 +166,7 @@ def _allow_many_connections() -> None:
 def _open_when_ready(dedup: "Deduplicator", settings: ServiceSettings) -> None:
     """Open the index. If its server hasn't started yet, wait for it.
 
-    Raises StoreUnavailableError if the store is a file.
+    Raises StoreUnavailableError if the store is a file that can't be used.
     """
     while not dedup.session:
         try:
@@ -257,7 +257,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> None:
-    """Send everything that this process logs to standard error."""
+    """Send everything that this process logs to standard error, as lines of JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)

@@ -189,11 +189,14 @@ class Connection(asyncio.Protocol):
         self._last_chance = self._loop.call_later(LAST_SECONDS, self._end_if_idle)
 
     def pause_writing(self) -> None:
-        """Stop reading requests, because the client isn't taking its answers. Called by asyncio."""
+        """Begin no more requests, because the client isn't taking its answers.
+
+        Called by asyncio.
+        """
         self._is_full = True
 
     def resume_writing(self) -> None:
-        """Read requests again, because the client has taken its answers. Called by asyncio."""
+        """Begin requests again, because the client has taken its answers. Called by asyncio."""
         self._is_full = False
         self._go_on()
 
@@ -226,7 +229,10 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def send(self, request: _Request, status: int, headers: list[Header], body: bytes) -> None:
-        """Send the answer to a request, which is then complete."""
+        """Send the answer to a request, which is then complete.
+
+        Raises ValueError if a header of the answer contains a line break.
+        """
         headers = [*self._server_state.default_headers, *headers]
         closes = request.closes or _CLOSE in headers
         if closes and _CLOSE not in headers:
@@ -288,6 +294,7 @@ class Connection(asyncio.Protocol):
         self._server_state.tasks.add(task)
 
     def _scope(self, request: _Request) -> dict[str, Any]:
+        """Describe a request to the application, as ASGI defines."""
         raw_path, _, query = request.target.partition(b"?")
         path = raw_path.decode("ascii")
         return {

@@ -133,7 +133,7 @@ PAGES: Final = (
 
 
 async def _form_in(body: bytes) -> dict[str, str]:
-    """Parse the fields of a form. Raises ConfigurationError."""
+    """Parse the fields of a form. Raises ConfigurationError if the request can't come from one."""
     fields = body.split(b"&", _MOST_FIELDS)
     if not body.isascii() or len(fields) > _MOST_FIELDS:
         raise ConfigurationError(

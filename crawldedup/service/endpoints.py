@@ -120,7 +120,7 @@ async def forget(dedup: AsyncDeduplicator, sent: KnownPage) -> dict[str, int]:
 
 
 async def info(dedup: AsyncDeduplicator) -> StoreInfo:
-    """Show the figures of the index."""
+    """Return the figures of the index."""
     return await dedup.info()
 
 
@@ -149,8 +149,10 @@ def _route(
     is_open: bool = False,
     writes: bool = False,
 ) -> Route:
-    """Return an endpoint: a function that takes the index, the value `sent` in the type that it
-    declares, and `extras`, if it declares them.
+    """Return the route of an endpoint, which decodes requests and encodes what `answer` returns.
+
+    `answer` takes the index, the value `sent` in the type that it declares, and `extras`, if it
+    declares them.
     """
     hints = get_type_hints(answer, include_extras=True)
     kind = hints.get("sent")

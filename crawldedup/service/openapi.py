@@ -84,7 +84,7 @@ def description() -> Schema:
 
 
 def _operation(route: Route, example: _Example) -> Schema:
-    """Describe an endpoint."""
+    """Describe an endpoint by its docstring, its types and an example."""
     summary, _, text = (inspect.getdoc(route.respond) or "").partition("\n\n")
     hints = get_type_hints(route.respond, include_extras=True)
     operation: Schema = {

@@ -90,9 +90,9 @@ class ProblemError(CrawlDedupError):
 
 
 def problem_of(error: Exception) -> ProblemError:
-    """Describe an error to the client.
+    """Return the ProblemError that describes an error to the client.
 
-    Also counts the failure, and logs unexpected errors.
+    Also counts the failure, and logs unexpected errors. A ProblemError is returned as it is.
     """
     if isinstance(error, ProblemError):
         return error

@@ -48,11 +48,13 @@ class Tokens:
 
 
 def tokens_from(token_file: str | None, read_token_file: str | None) -> Tokens:
-    """Read the tokens from these files, or from the environment if no file is named.
+    """Read the full and the read-only tokens.
+
+    Each kind comes from its file or, if no file is named for it, from its environment variable.
 
     Raises:
-        ConfigurationError: A file can't be read or contains no token, a token is too short, or a
-            token is of both kinds.
+        ConfigurationError: A file can't be read or contains no token, a token is too short or isn't
+            ASCII, or a token is both full and read-only.
     """
     tokens = Tokens(
         _tokens_in(token_file, TOKEN_VARIABLE), _tokens_in(read_token_file, READ_TOKEN_VARIABLE)

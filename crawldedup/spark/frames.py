@@ -146,7 +146,10 @@ def _check_columns(
     html: str | None,
     order: str | Sequence[str],
 ) -> _Columns:
-    """Check the names of the user's columns. Raises ConfigurationError if one of them is wrong."""
+    """Check the names of the user's columns, and return them.
+
+    Raises ConfigurationError if one of them is wrong.
+    """
     body = text if html is None else html
     if body is None or (text is not None and html is not None):
         raise ConfigurationError("name the column to compare: give either text or html")
@@ -179,7 +182,10 @@ def _check_columns(
 
 
 def _check_options(values: SparkOptionValues) -> Options:
-    """Check the user's options. Raises ConfigurationError if one of them is not allowed."""
+    """Check the user's options, and return all options.
+
+    Raises ConfigurationError if one of them is not allowed.
+    """
     # If the name of an option is misspelled, this error says which one is meant.
     options = Options.from_values({"key": 0, **values})
     unfit = sorted(values.keys() - {*_OPTIONS})
@@ -250,7 +256,8 @@ def checkpointed(frame: DataFrame) -> DataFrame:
 def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
     """Decide about all pages, and return the verdicts except for new pages.
 
-    They have the columns ID, URL and ADDED. The DataFrame `read` is persisted.
+    They have the columns ID, URL and ADDED. The DataFrame `read` is persisted. Raises
+    ConfigurationError if there are too many pages.
     """
     pages, total = numbered(read)
     readable = pages.where("reason is null")

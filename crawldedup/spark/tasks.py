@@ -134,9 +134,10 @@ def make_keys(table: Table, bits: int, similarity: float, batches: Batches) -> R
 
 
 def make_pairs(bits: int, batches: Batches) -> Rows:
-    """Pair the pages that share the leading bits of a key. Rows are sorted by their keys.
+    """Pair the pages that share the leading bits of a key. Rows must be sorted by their keys.
 
-    The longest run has to fit into memory.
+    A page that shares them with too many others also comes with CROWDED as its earlier page. All
+    rows with the same leading bits have to fit into memory together.
     """
     for rows in _whole_groups(
         batches, lambda rows: np.asarray(rows["key"]) >> 64 - bits, _KEYS_AT_ONCE
@@ -161,9 +162,9 @@ def make_pairs(bits: int, batches: Batches) -> Rows:
 
 
 def make_exact_pairs(batches: Batches) -> Rows:
-    """Pair the pages that share an exact key. Rows are sorted by their keys.
+    """Pair each page with the first page of its exact key, and with a few pages before it.
 
-    The longest run has to fit into memory.
+    Rows must be sorted by their keys. All rows with the same key have to fit into memory together.
     """
     for rows in _whole_groups(batches, lambda rows: np.asarray(rows["key"]), _KEYS_AT_ONCE):
         keys, numbers = (np.asarray(rows[name]).view(np.uint64) for name in ("key", "number"))
@@ -224,9 +225,10 @@ def _columns_of_pairs(rows: pa.RecordBatch, others: pa.Array) -> Columns:
 def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> Rows:
     """Decide about the pages of sorted pairs, in order.
 
-    Near duplicates are yielded, and so are pairs that still have to be compared.
+    Duplicates are yielded with the pages that are kept, and so are pairs that still have to be
+    compared (`is_wanted`).
 
-    All verdicts, and the marks of pages that have copies, have to fit into memory.
+    All verdicts, and the marks of kept pages, have to fit into memory.
     """
     marks = _MarksOfGroups()
     order = Order(pages, crowd, marks.of)
@@ -248,7 +250,7 @@ def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> 
 
 
 class _MarksOfGroups:
-    """The marks of the pages in the current groups of pairs, and of earlier pages' originals."""
+    """The marks of the pages in the current groups of pairs, and of earlier kept pages."""
 
     def __init__(self) -> None:
         self._kept: dict[int, bytes] = {}
@@ -266,7 +268,7 @@ class _MarksOfGroups:
             self._present |= dict(zip(pages.tolist(), marks, strict=True))
 
     def keep(self, originals: NDArray[np.int64]) -> None:
-        """Keep only the marks of pages that turned out to have copies."""
+        """Remember the marks of these pages, the originals of pages in the current groups."""
         for page in np.unique(originals).tolist():
             self._kept[page] = self.of(page)
 
