@@ -213,8 +213,8 @@ class Options:
         "siblings",
         _distinguish,
         "With siblings, pages of one site stay apart, no matter how similar their texts are, if "
-        "their marks say that their content is different. With numbers, so do pages with "
-        "different numbers or main headings. With nothing, similarity alone decides.",
+        "their marks say that their content is different. With numbers, pages with different "
+        "numbers or main headings stay apart as well. With nothing, similarity alone decides.",
     )
     distinguish_params: Any = option(
         None,
@@ -241,10 +241,10 @@ class Options:
     volatile: bool | str = option(
         "known",
         checks.one_of(True, False, "known"),
-        "Leave out lines whose numbers change with every load. With known, lines are left out if "
-        "the index has learned that they change. With true, the default in crawls, the index also "
-        "learns new ones from pages that are loaded twice within minutes. With false, no lines "
-        "are left out.",
+        "Leave out numbers that change with every load, and ignore marks that do. With known, this "
+        "applies to the lines and marks that the index has learned about. With true, the default "
+        "in crawls, the index also learns new ones from pages that are loaded twice within "
+        "minutes. With false, everything is compared.",
         kind=bool,
     )
     keep_texts: bool = option(
@@ -285,7 +285,7 @@ class Options:
     key: int | bytes | None = option(
         None,
         checks.secret,
-        "The secret that keeps others from making pages that collide. With None, the index has a "
+        "The secret that keeps others from forging fingerprints. With None, the index has a "
         "secret of its own, which is chosen at random when the index begins. With 0, there is no "
         "secret, and fingerprints are the same everywhere.",
         owner="library",

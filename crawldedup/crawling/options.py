@@ -128,8 +128,8 @@ class CrawlOptions(Options):
     )
     trusted_sites: frozenset[str] | None = _optional(
         check_sites,
-        "The sites for whose pages others may be dropped. Duplicates of pages on any other site "
-        "are delivered. With None, all sites are trusted.",
+        "The sites whose pages may cause others to be dropped. Duplicates of pages on any other "
+        "site are delivered. With None, all sites are trusted.",
     )
     unchecked_urls: tuple[Pattern, ...] = _option(
         (),
@@ -165,8 +165,8 @@ class CrawlOptions(Options):
     )
     revisit_similarity: float | None = _optional(
         check_similarity,
-        "If revisit is drop: how similar a page must be to the text that was delivered last to "
-        "count as unchanged. With None, the texts must be equal.",
+        "If revisit is drop, a page counts as unchanged if its text is at least this similar to "
+        "the one that was delivered last. With None, the texts must be equal.",
         float,
     )
     text: bool | str = _option(
@@ -206,13 +206,14 @@ class CrawlOptions(Options):
         _check_budget,
         "The number of pages in a row without anything new after which a pattern of URLs ends. "
         "The rest of the pages of that pattern are skipped, except for samples. If a sample "
-        "brings something new, they are fetched after all. With None or 0, no pattern ends.",
+        "brings something new, the skipped pages are fetched after all. With None or 0, no "
+        "pattern ends.",
         int,
     )
     workers: int = _optional(
         checks.whole(1),
-        "The number of processes that read pages. With None, it depends on the extractor and the "
-        "number of cores.",
+        "The number of processes that read pages. With None, this number depends on the extractor "
+        "and the number of cores.",
         int,
     )
     page_seconds: int = _option(
