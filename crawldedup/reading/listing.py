@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from selectolax.lexbor import LexborNode
 
 from crawldedup.reading.block_names import Label
-from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, text_within
+from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, text_within, totals
 from crawldedup.reading.mark_words import leads_home, link_target
 
 _H1: Final = kind_of("h1")
@@ -37,6 +37,9 @@ _WHOLE: Final = 0.8
 
 "Harbour extends Place" is the name of a class.
 """
+
+_SHARE_OF_TEASER: Final = 0.5
+"""The share of a page's letters that are in the block around a single teaser."""
 
 _SHARE_TO_PAGES: Final = 0.5
 _MOST_LINKS: Final = 400
@@ -174,9 +177,34 @@ def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
         targets[target] = None
         holders.add(holder)
         first = min(first, before[holder])
-    if len(holders) == 1 and holders <= partly_linked:
-        return ()
+    if len(holders) == 1:
+        (holder,) = holders
+        if holder in partly_linked or _is_below(blocks, holder, first_headings):
+            return ()
     return tuple(targets) if first <= _SHARE_BEFORE * letters else ()
+
+
+def _is_below(blocks: Blocks, heading: int, first_headings: Sequence[int]) -> bool:
+    """Return whether a heading is in an article below another heading, the only <h1> of the page.
+
+    It then names the author or the employer. A teaser is in a block of its own, with its excerpt.
+
+    Args:
+        blocks: The blocks of the page.
+        heading: The `mem_id` of the heading.
+        first_headings: The blocks that are an <h1>.
+    """
+    if len(first_headings) != 1:
+        return False
+    own = [0] * len(blocks.ends)
+    for text, _, block in blocks.lines:
+        own[block] += len(text)
+    letters = totals(own, blocks.ends)
+    place = next(at for at, node in enumerate(blocks.nodes) if node.mem_id == heading)
+    most = next(
+        block for block in blocks.way_to(place) if letters[block] >= _SHARE_OF_TEASER * letters[0]
+    )
+    return most <= first_headings[0] < blocks.ends[most]
 
 
 def _holder_of(link: LexborNode, headings: Container[int]) -> int | None:
