@@ -331,9 +331,16 @@ _FOREIGN: Final = re.compile(r"©|年|月|日|阅读|浏览|评论|回复|点击
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS: Final = re.compile(r"[a-z]+")
 _DIGIT: Final = re.compile(r"\d")
+_ASCII_DIGIT: Final = re.compile("[0-9]")
 _DIGITS: Final = re.compile(r"\d+")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def has_digit(line: str) -> bool:
+    """Return whether a line has a digit of any script."""
+    # Searching for ASCII digits takes half the time.
+    return (_ASCII_DIGIT if line.isascii() else _DIGIT).search(line) is not None
 
 
 def without_visits(line: str) -> str:
@@ -342,14 +349,17 @@ def without_visits(line: str) -> str:
     Only those near a word about visits or dates are left out. A sentence such as "The model 4711
     may overheat" has such a word as well.
     """
-    if not _DIGIT.search(line):
+    if not has_digit(line):
         return line
     # Searching for ASCII letters takes less time.
     letters = _ASCII_LETTERS if line.isascii() else _LETTERS
     if letters is _LETTERS and _FOREIGN.search(line) is not None:
         return without_digits(line)
     words = line.split()
-    numbers = [place for place, word in enumerate(words) if _DIGIT.search(word)]
+    # Most words consist of letters, and asking for that takes a tenth of the time of a search.
+    numbers = [
+        place for place, word in enumerate(words) if not word.isalpha() and _DIGIT.search(word)
+    ]
     about = _visit_words_near(words, numbers, letters)
     left_out = [place for place in numbers if _depends_on_visit(words[place], place, about)]
     if not left_out:
@@ -366,11 +376,15 @@ def _visit_words_near(
     about: dict[int, frozenset[str]] = {}
     seen = 0  # the first words, which aren't searched again
     for number in numbers:
-        end = min(number + _NEAR + 1, len(words))
-        for place in range(max(number - _NEAR, seen), end):
-            found = _VISIT_WORDS.intersection(letters.findall(words[place].lower()))
-            if found:
-                about[place] = found
+        start = max(number - _NEAR, seen)
+        end = number + _NEAR + 1
+        near = " ".join(words[start:end]).lower()
+        # Near most numbers, there are none.
+        if not _VISIT_WORDS.isdisjoint(letters.findall(near)):
+            for place, word in enumerate(near.split(), start):
+                found = _VISIT_WORDS.intersection(letters.findall(word))
+                if found:
+                    about[place] = found
         seen = end
     return about
 
@@ -422,7 +436,7 @@ def tells_when(line: str) -> bool:
 
     Examples are "3 views" and "an hour ago".
     """
-    has_digits = _DIGIT.search(line) is not None
+    has_digits = has_digit(line)
     if has_digits and (_DATE.search(line) or _FOREIGN.search(line)):
         return True
     words = _LETTERS.findall(line.lower())
