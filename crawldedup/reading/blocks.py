@@ -46,8 +46,8 @@ BOILERPLATE_ROLES: Final = tags(
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 
 
-def parse(html: str) -> LexborHTMLParser:
-    """Parse a page into a tree. The content of <noscript> stays text.
+def parse(html: str | bytes) -> LexborHTMLParser:
+    """Parse a page, or its bytes in UTF-8, into a tree. The content of <noscript> stays text.
 
     Elements that are left open take quadratic time: see `html.bounded`.
     """
