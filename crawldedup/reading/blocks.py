@@ -263,9 +263,8 @@ def _content_among(
         anchors: The `mem_id` of each <a> that isn't a link.
     """
     read = sum([each.letters for each in left_out if each.is_read])
-    # Most pages stop here, because letters of any script count at least once.
-    least = sum([least_with_titles(text, linked) for text, linked, _ in lines])
-    if _are_short(left_out, least - read):
+    # Most pages stop here.
+    if _are_short(left_out, 0) or _are_short(left_out, _least_size(lines) - read):
         return frozenset()
     rest = sum([size_with_titles(text, linked) for text, linked, _ in lines]) - read
     if _are_short(left_out, rest):
@@ -297,6 +296,11 @@ def _content_among(
         if letters > most:
             content.update([each.node.mem_id for each in group])
     return frozenset(content)
+
+
+def _least_size(lines: Sequence[TextLine]) -> int:
+    """Return the least size that some lines may have. Letters of any script count at least once."""
+    return sum([least_with_titles(text, linked) for text, linked, _ in lines])
 
 
 def _are_short(left_out: Sequence[LeftOut], rest: int) -> bool:
