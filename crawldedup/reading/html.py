@@ -308,9 +308,13 @@ def _cleaned(text: str, utf8: bytes | None = None) -> _Decoded:
 
 
 def _has_controls(utf8: bytes) -> bool:
-    letters = np.frombuffer(utf8, np.uint8)
-    below_blank = letters[letters < ord(" ")].tobytes()
-    return below_blank.translate(None, _WHITE_SPACE) != b"" or _DELETE in utf8
+    return _below_blank(utf8).translate(None, _WHITE_SPACE) != b"" or _DELETE in utf8
+
+
+def _below_blank(text: bytes) -> bytes:
+    """Return the bytes of a text below that of a blank: white space and control characters."""
+    letters = np.frombuffer(text, np.uint8)
+    return letters[letters < ord(" ")].tobytes()
 
 
 def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
@@ -321,7 +325,8 @@ def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
 
 
 def _refuse_controls(sample: bytes) -> None:
-    controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
+    below = _below_blank(sample)
+    controls = len(below) - len(below.translate(None, _CONTROL_BYTES))
     if controls > _LARGEST_CONTROL_SHARE * len(sample):
         raise PageError(
             "binary", f"{controls} of the first {len(sample)} bytes are control characters"
