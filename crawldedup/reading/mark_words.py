@@ -218,7 +218,8 @@ def link_target(href: str) -> str | None:
         host, _, href = href[2:].partition("/")
         if ("[" in host) != ("]" in host):
             return None
-    href = _STEPS_UP.sub("", href)
+    if href.startswith((".", "/")):
+        href = _STEPS_UP.sub("", href)
     return href if "?" not in href else _without_views(href)
 
 
