@@ -179,7 +179,7 @@ def fingerprints(
 
 def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[Fingerprint]:
     """Make the fingerprints of a few texts in one pass of arrays, in their order."""
-    hashes, starts = hashes_of_texts([source.text for source in sources], key)
+    hashes, starts, are_plain = hashes_of_texts([source.text for source in sources], key)
     words = np.diff(starts)
     is_full = words >= max(min_words, SHINGLE_WORDS)
     if not is_full.all():
@@ -190,7 +190,8 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
     full = iter(_fingerprints(wholes, min_words, key) if wholes else ())
     made: list[Fingerprint] = []
     for source, count, thin in zip(sources, words.tolist(), (~is_full).tolist(), strict=True):
-        digest = text_digest(source.text if source.whole is None or not thin else source.whole, key)
+        text = source.text if source.whole is None or not thin else source.whole
+        digest = text_digest(text, key, is_plain=are_plain and text is source.text)
         if thin:
             search_weights = np.zeros(SEARCH_BITS, np.float32)
             verify_weights = np.zeros(VERIFY_BITS, np.float32)
@@ -245,9 +246,14 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
     return read
 
 
-def text_digest(text: str, key: Key = NO_KEY) -> int:
-    """Return a 64-bit hash of a text, where whitespace and invisible characters don't count."""
-    line = without_ignored(text.replace("\n", " "))
+def text_digest(text: str, key: Key = NO_KEY, *, is_plain: bool = False) -> int:
+    """Return a 64-bit hash of a text, where whitespace and invisible characters don't count.
+
+    With `is_plain`, there are no invisible characters, so they aren't searched for.
+    """
+    line = text.replace("\n", " ")
+    if not is_plain:
+        line = without_ignored(line)
     # All whitespace except spaces is unprintable, and most texts have none. Splitting takes longer
     # than checking this.
     is_single_spaced = line.isprintable() and "  " not in line and line == line.strip()

@@ -7,7 +7,7 @@ occur elsewhere, the longer one is added to the set, unless it occurs twice itse
 that is shown twice.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,9 @@ def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
     Returns:
         Hashes to be mixed like those of the shingles, or None if there are too few to matter.
     """
-    repeated = _occur_again(shingles)
+    is_first, repeated = _occurrences(shingles)
     singles_before = np.concatenate([[0], np.cumsum(~repeated)])
-    eligible = repeated & ~_is_first(shingles)
+    eligible = repeated & ~is_first
     hashes = shingles
     size = SHINGLE_WORDS
     longer = []
@@ -61,7 +61,7 @@ def longer_shingles(shingles: Hashes, distinct: int) -> Hashes | None:
             hashes = mix(hashes[:-size] * _LONGER_FACTOR + hashes[size:])
             size *= 2
         count = len(hashes)
-        is_first = _is_first(hashes)
+        is_first, _ = _occurrences(hashes)
         inner = size - SHINGLE_WORDS + 1
         singles = singles_before[inner : inner + count] - singles_before[:count]
         eligible = eligible[:count] & (singles == 0)
@@ -84,25 +84,40 @@ def may_have_longer(shingles: int, distinct: int) -> bool:
 def set_of_shingles(words: Hashes) -> Hashes:
     """Return the sorted distinct hashes of a text's shingles, with longer ones if they matter."""
     shingles = shingle_hashes(words, pair_hashes(words))
-    distinct: Hashes = np.unique(shingles)
+    distinct = _sorted_distinct(shingles)
     if not may_have_longer(len(shingles), len(distinct)):
         return distinct
     longer = longer_shingles(shingles, len(distinct))
-    return distinct if longer is None else np.unique(np.concatenate([distinct, longer]))
+    return distinct if longer is None else _sorted_distinct(np.concatenate([distinct, longer]))
 
 
-def _occur_again(hashes: Hashes) -> NDArray[np.bool_]:
-    """Return True for each value that occurs elsewhere as well."""
-    _, values, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    several: NDArray[np.bool_] = counts > 1
-    return several[values]
+def _sorted_distinct(hashes: Hashes) -> Hashes:
+    """Return the distinct values in order.
+
+    Here and below, not `np.unique`: it imports masked arrays first, which takes longer than reading
+    a page.
+    """
+    ordered = np.sort(hashes)
+    return ordered[is_first_of_run(ordered)]
 
 
-def _is_first(hashes: Hashes) -> NDArray[np.bool_]:
-    """Return True where a value occurs for the first time."""
-    is_first = np.zeros(len(hashes), np.bool_)
-    is_first[np.unique(hashes, return_index=True)[1]] = True
-    return is_first
+class _Occurrences(NamedTuple):
+    """Whether each value occurs for the first time, and whether it occurs elsewhere as well."""
+
+    is_first: NDArray[np.bool_]
+    occurs_again: NDArray[np.bool_]
+
+
+def _occurrences(hashes: Hashes) -> _Occurrences:
+    places = np.argsort(hashes, kind="stable")
+    first = is_first_of_run(hashes[places])
+    again = ~first
+    again[:-1] |= ~first[1:]
+    is_first = np.empty_like(first)
+    is_first[places] = first
+    occurs_again = np.empty_like(again)
+    occurs_again[places] = again
+    return _Occurrences(is_first, occurs_again)
 
 
 def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:

@@ -177,19 +177,31 @@ def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
     return _hash_slices(values, words.starts, secrets)
 
 
-def hashes_of_texts(texts: Sequence[str], key: Key = NO_KEY) -> tuple[Hashes, NDArray[np.intp]]:
-    """Hash the words of several texts at once, with all hashes in one array.
+class TextHashes(NamedTuple):
+    """The `word_hashes` of several texts, one after the other.
 
-    The second result has the start of each text, and the end of the last one.
+    `starts` has the start of each text, and the end of the last one. `are_plain` is True if no text
+    has invisible characters, or others that depend on their neighbors.
     """
+
+    hashes: Hashes
+    starts: NDArray[np.intp]
+    are_plain: bool
+
+
+def hashes_of_texts(texts: Sequence[str], key: Key = NO_KEY) -> TextHashes:
+    """Return the `word_hashes` of several texts."""
     joined = "\n".join(texts)
     words = _words(joined)
-    if words.separators is None and len(words.codes) <= _BLOCK:
+    are_plain = words.separators is None
+    if are_plain and len(words.codes) <= _BLOCK:
         starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
-        return word_hashes(joined, key), np.searchsorted(words.starts, starts)
+        return TextHashes(
+            word_hashes(joined, key), np.searchsorted(words.starts, starts), are_plain
+        )
     # Such texts are normalized and split separately.
     hashes = [word_hashes(text, key) for text in texts]
-    return np.concatenate(hashes), np.cumsum([0, *map(len, hashes)])
+    return TextHashes(np.concatenate(hashes), np.cumsum([0, *map(len, hashes)]), are_plain)
 
 
 # Cached, because a page's words are counted before they are fingerprinted.

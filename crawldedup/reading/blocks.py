@@ -46,8 +46,8 @@ BOILERPLATE_ROLES: Final = tags(
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 
 
-def parse(html: str) -> LexborHTMLParser:
-    """Parse a page into a tree. The content of <noscript> stays text.
+def parse(html: str | bytes) -> LexborHTMLParser:
+    """Parse a page, or its bytes in UTF-8, into a tree. The content of <noscript> stays text.
 
     Elements that are left open take quadratic time: see `html.bounded`.
     """
@@ -264,9 +264,8 @@ def _content_among(
         anchors: The `mem_id` of each <a> that isn't a link.
     """
     read = sum([each.letters for each in left_out if each.is_read])
-    # Most pages stop here, because letters of any script count at least once.
-    least = sum([least_with_titles(text, linked) for text, linked, _ in lines])
-    if _are_short(left_out, least - read):
+    # Most pages stop here.
+    if _are_short(left_out, 0) or _are_short(left_out, _least_size(lines) - read):
         return frozenset()
     rest = sum([size_with_titles(text, linked) for text, linked, _ in lines]) - read
     if _are_short(left_out, rest):
@@ -298,6 +297,11 @@ def _content_among(
         if letters > most:
             content.update([each.node.mem_id for each in group])
     return frozenset(content)
+
+
+def _least_size(lines: Sequence[TextLine]) -> int:
+    """Return the least size that some lines may have. Letters of any script count at least once."""
+    return sum([least_with_titles(text, linked) for text, linked, _ in lines])
 
 
 def _are_short(left_out: Sequence[LeftOut], rest: int) -> bool:

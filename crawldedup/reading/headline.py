@@ -26,7 +26,9 @@ def headline(blocks: Blocks, title: str) -> int:
     parents = blocks.parents
     for text, _, block in blocks.lines:
         kind = kinds[block]
-        if kind not in _HEADINGS and (kind := kinds[max(parents[block], 0)]) not in _HEADINGS:
+        if kind not in _HEADINGS and block:
+            kind = kinds[parents[block]]
+        if kind not in _HEADINGS:
             continue
         if kind == _H1:
             first.add(block)
@@ -47,4 +49,5 @@ def _words(text: str) -> str:
 
 def is_title(blocks: Blocks, block: int) -> bool:
     """Return whether a block is a heading, or is directly inside of one."""
-    return blocks.kinds[block] in _TITLES or blocks.kinds[max(blocks.parents[block], 0)] in _TITLES
+    kinds = blocks.kinds
+    return kinds[block] in _TITLES or (block > 0 and kinds[blocks.parents[block]] in _TITLES)

@@ -9,7 +9,7 @@ import codecs
 import re
 from collections import Counter, defaultdict
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple, Self
 
@@ -121,9 +121,13 @@ _BEYOND_CHANCE: Final = 3
 
 @dataclass(frozen=True)
 class HtmlPage:
-    """A page of HTML, decoded and checked. It is parsed when something in it is first needed."""
+    """A page of HTML, decoded and checked. It is parsed when something in it is first needed.
+
+    `utf8` has its bytes in UTF-8 for the parser, if they are known.
+    """
 
     html: str
+    utf8: bytes | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
@@ -134,12 +138,15 @@ class HtmlPage:
         check_size(body)
         text, utf8 = _decoded(body, encoding)
         page = without_readings(as_html(text, MAX_TAGS))
-        return cls(bounded(page, utf8 if page is text else None))
+        if utf8 is None or page is not text:
+            utf8 = page.encode()
+        html = bounded(page, utf8)
+        return cls(html, utf8 if html is page else None)
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
         """The parsed page, which must not be changed."""
-        return parse(self.html)
+        return parse(self.html if self.utf8 is None else self.utf8)
 
     @cached_property
     def title(self) -> str:
@@ -311,9 +318,13 @@ def _cleaned(text: str, utf8: bytes | None = None) -> _Decoded:
 
 
 def _has_controls(utf8: bytes) -> bool:
-    letters = np.frombuffer(utf8, np.uint8)
-    below_blank = letters[letters < ord(" ")].tobytes()
-    return below_blank.translate(None, _WHITE_SPACE) != b"" or _DELETE in utf8
+    return _below_blank(utf8).translate(None, _WHITE_SPACE) != b"" or _DELETE in utf8
+
+
+def _below_blank(text: bytes) -> bytes:
+    """Return the bytes of a text below that of a blank: white space and control characters."""
+    letters = np.frombuffer(text, np.uint8)
+    return letters[letters < ord(" ")].tobytes()
 
 
 def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
@@ -324,7 +335,8 @@ def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
 
 
 def _refuse_controls(sample: bytes) -> None:
-    controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
+    below = _below_blank(sample)
+    controls = len(below) - len(below.translate(None, _CONTROL_BYTES))
     if controls > _LARGEST_CONTROL_SHARE * len(sample):
         raise PageError(
             "binary", f"{controls} of the first {len(sample)} bytes are control characters"
@@ -345,14 +357,12 @@ def bounded(html: str, utf8: bytes | None = None) -> str:
         PageError: "too_large" above `MAX_TAGS`, `MAX_ATTRIBUTES` or `MAX_NAMES`, counting scripts
             as well, or "too_deep" if too much is left open or nested.
     """
-    is_short = len(html) <= _FEW_LETTERS
     if utf8 is None:
-        utf8 = b"" if is_short else html.encode("utf-8", "surrogatepass")
-    # On long pages, NumPy counts bytes in a tenth of the time.
-    tags = html.count("<") if is_short else _count_byte(utf8, "<")
+        utf8 = html.encode("utf-8", "surrogatepass")
+    tags = _count_byte(utf8, "<")
     if tags > MAX_TAGS and (starts := tags - html.count("</")) > MAX_TAGS:
         raise PageError("too_large", f"the page has {starts:,} tags, more than {MAX_TAGS:,}")
-    if not is_short:
+    if len(html) > _FEW_LETTERS:
         check_copied_text(html, tags, len(utf8))
         _check_tags_in_tags(html, utf8)
         # Searching first takes half the time of a replacement.
@@ -392,6 +402,7 @@ def _check_tags_in_tags(html: str, utf8: bytes) -> None:
 
 
 def _count_byte(utf8: bytes, letter: str) -> int:
+    # On long pages, NumPy takes a tenth of the time of `bytes.count`.
     return int(np.count_nonzero(np.frombuffer(utf8, np.uint8) == ord(letter)))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from crawldedup.reading.blocks import Blocks
-from crawldedup.reading.mark_words import NO_FIELD, without_visits
+from crawldedup.reading.mark_words import NO_FIELD, has_digit, without_visits
 
 _LABELED: Final = re.compile(r"([^\W\d_][^:：|]{1,29}?)\s?[:：]\s?([^:：|]{1,40})")
 _LONGEST: Final = 72
@@ -48,7 +48,8 @@ def labeled_values(blocks: Blocks) -> Iterator[tuple[str, str]]:
     for line, linked, _ in blocks.lines:
         if linked or len(line) > _LONGEST:
             continue
-        if len(line) <= _LONGEST_PRICE and _PRICE.fullmatch(line):
+        # Asking for digits first takes a third of the time.
+        if len(line) <= _LONGEST_PRICE and has_digit(line) and _PRICE.fullmatch(line):
             prices.add(line)
             continue
         if looked_at == _MOST_LINES or (":" not in line and "：" not in line):

@@ -152,8 +152,8 @@ def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
     before: dict[int, int] = {}
     partly_linked: set[int] = set()
     for text, linked, block in blocks.lines:
-        heading = _heading_around(blocks, block)
-        if heading >= 0 and 2 * linked > len(text):
+        heading = _heading_around(blocks, block) if 2 * linked > len(text) else -1
+        if heading >= 0:
             before.setdefault(blocks.nodes[heading].mem_id, letters)
             if linked < _WHOLE * len(text):
                 partly_linked.add(blocks.nodes[heading].mem_id)

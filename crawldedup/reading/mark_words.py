@@ -221,7 +221,8 @@ def link_target(href: str) -> str | None:
         host, _, href = href[2:].partition("/")
         if ("[" in host) != ("]" in host):
             return None
-    href = _STEPS_UP.sub("", href)
+    if href.startswith((".", "/")):
+        href = _STEPS_UP.sub("", href)
     return href if "?" not in href else _without_views(href)
 
 
@@ -334,9 +335,16 @@ _FOREIGN: Final = re.compile(r"©|年|月|日|阅读|浏览|评论|回复|点击
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS: Final = re.compile(r"[a-z]+")
 _DIGIT: Final = re.compile(r"\d")
+_ASCII_DIGIT: Final = re.compile("[0-9]")
 _DIGITS: Final = re.compile(r"\d+")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def has_digit(line: str) -> bool:
+    """Return whether a line has a digit of any script."""
+    # Searching for ASCII digits takes half the time.
+    return (_ASCII_DIGIT if line.isascii() else _DIGIT).search(line) is not None
 
 
 def without_visits(line: str) -> str:
@@ -346,14 +354,17 @@ def without_visits(line: str) -> str:
     only counts next to a number that may be part of a date, unlike in "The model 4711 may
     overheat". If the line has a sign such as © or 年, all numbers are left out.
     """
-    if not _DIGIT.search(line):
+    if not has_digit(line):
         return line
     # Searching for ASCII letters takes less time.
     letters = _ASCII_LETTERS if line.isascii() else _LETTERS
     if letters is _LETTERS and _FOREIGN.search(line) is not None:
         return without_digits(line)
     words = line.split()
-    numbers = [place for place, word in enumerate(words) if _DIGIT.search(word)]
+    # Most words consist of letters, and asking for that takes a tenth of the time of a search.
+    numbers = [
+        place for place, word in enumerate(words) if not word.isalpha() and _DIGIT.search(word)
+    ]
     about = _visit_words_near(words, numbers, letters)
     left_out = [place for place in numbers if _depends_on_visit(words[place], place, about)]
     if not left_out:
@@ -370,11 +381,15 @@ def _visit_words_near(
     about: dict[int, frozenset[str]] = {}
     seen = 0  # the first words, which aren't searched again
     for number in numbers:
-        end = min(number + _NEAR + 1, len(words))
-        for place in range(max(number - _NEAR, seen), end):
-            found = _VISIT_WORDS.intersection(letters.findall(words[place].lower()))
-            if found:
-                about[place] = found
+        start = max(number - _NEAR, seen)
+        end = number + _NEAR + 1
+        near = " ".join(words[start:end]).lower()
+        # Near most numbers, there are none.
+        if not _VISIT_WORDS.isdisjoint(letters.findall(near)):
+            for place, word in enumerate(near.split(), start):
+                found = _VISIT_WORDS.intersection(letters.findall(word))
+                if found:
+                    about[place] = found
         seen = end
     return about
 
@@ -426,7 +441,7 @@ def tells_when(line: str) -> bool:
 
     Examples are "3 views" and "an hour ago".
     """
-    has_digits = _DIGIT.search(line) is not None
+    has_digits = has_digit(line)
     if has_digits and (_DATE.search(line) or _FOREIGN.search(line)):
         return True
     words = _LETTERS.findall(line.lower())

@@ -86,14 +86,13 @@ def check_copied_text(html: str, tags: int, size: int) -> None:
 
 
 def _may_copy_much(html: str, size: int) -> bool:
-    misplaced = _MAY_BE_MISPLACED.findall(html)
-    if any(misplaced):
-        return True
-    if len(misplaced) * size <= _MOST_COPIED:
-        return False
+    starts = []
+    for tag in _MAY_BE_MISPLACED.finditer(html):
+        if tag[1]:
+            return True
+        starts.append(tag.start())
     # A text isn't longer than the page before the tag, and each letter after it has a byte or more.
     beyond_ascii = size - len(html)
-    starts = [tag.start() for tag in _MAY_BE_MISPLACED.finditer(html)]
     return sum(starts) + len(starts) * beyond_ascii > _MOST_COPIED
 
 

@@ -41,8 +41,8 @@ def without_offered(read: PageLines, kept: list[int], headline: int) -> list[int
         place
         for place, line in enumerate(kept)
         if not is_prose[line]
-        and names_others(lines[line][0])
         and lines[line][1] <= LINK * len(lines[line][0])
+        and names_others(lines[line][0])
         and is_heading(read.blocks, lines[line][2])
     ]
     if not headings:

@@ -40,7 +40,7 @@ def names_of(blocks: Blocks, kept: Sequence[int]) -> Names:
     seen = {-1}
     for line in kept:
         text, linked, block = blocks.lines[line]
-        is_heading = kinds[block] in _TITLES or kinds[max(parents[block], 0)] in _TITLES
+        is_heading = kinds[block] in _TITLES or (block > 0 and kinds[parents[block]] in _TITLES)
         if not linked and not is_heading:
             continue
         lines.append((block, linked > LINK * len(text), is_heading))

@@ -34,6 +34,10 @@ def without_repeated(read: PageLines, lines: list[int]) -> list[int]:
     left: list[int] = []
     place = 0
     while place < len(lines):
+        if earlier[place] == place:
+            left.append(lines[place])
+            place += 1
+            continue
         end = place + _length_of_copy(texts, earlier[place], place)
         if not _is_passage(read, lines[place:end]):
             end = max(end, place + 1)
