@@ -12,8 +12,9 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from crawldedup.checks import refused
-from crawldedup.reading.blocks import blocks_of, elements_around, parse
+from crawldedup.reading.blocks import blocks_of, parse
 from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.nodes import elements_around
 
 EVERY_SITE: Final = "*"
 _HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|[0-9a-f:]+")

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
@@ -52,15 +52,6 @@ def parse(html: str | bytes) -> LexborHTMLParser:
     Elements that are left open take quadratic time: see `html.bounded`.
     """
     return LexborHTMLParser(html, options=_OPTIONS, scripting=True)
-
-
-def own_text(node: LexborNode) -> str:
-    """Return the text directly in an element, without that of the elements inside.
-
-    In SVG and MathML, scripts, styles and links can be nested, so their complete texts might take a
-    thousand times the memory of the page.
-    """
-    return node.text(deep=False) or ""
 
 
 @cache
@@ -121,6 +112,7 @@ _BELIEVED_IN_DOUBT: Final = 4.0
 _BELIEVED_OF_ARTICLE: Final = 0.5
 _LEFT_OUT: Final = frozenset([Label.HIDDEN, Label.NOISE, Label.COMMENTS])
 _LEAST_CONTENT: Final = 500  # letters: a page of a table may have all its prose in a footer
+_LEAST_OF_ARTICLE: Final = 150  # letters of the only element that is called an article
 # The number of letters at which a page has enough text. Terms and policies in footers and dialogs
 # then count as such even if they are longer.
 _ENOUGH: Final = 1_000
@@ -242,11 +234,8 @@ class LeftOut(NamedTuple):
 
     node: LexborNode
     letters: int  # its letters, as `size_of` counts them
-    name: int
-    """The label from its attributes, unless it was left out because of its tag."""
-
-    is_read: bool = False
-    """Whether it is so short that it was read anyway."""
+    name: int  # the label from its attributes, unless it was left out because of its tag
+    is_read: bool = False  # whether it is so short that it was read anyway
 
 
 def _content_among(
@@ -254,9 +243,8 @@ def _content_among(
 ) -> frozenset[int]:
     """Find left-out elements that are content after all, and return their `mem_id`.
 
-    They have a lot of text compared with the rest of the page; how much depends on their names.
-    Elements with the same tag and name count together, such as the replies to a question, including
-    short ones.
+    How much more text than the rest of the page they need depends on their names. Elements with the
+    same tag and name count together, such as the replies to a question, even short ones.
 
     Args:
         left_out: The elements that were left out.
@@ -278,15 +266,15 @@ def _content_among(
     for (tag, _, label), group in groups.items():
         first = group[0].node
         is_foot = rest >= _ENOUGH and (tag in _FEET or is_called_foot(first))
+        least = _LEAST_CONTENT
         if label == Label.HIDDEN:
             times = _BELIEVED_IN_DOUBT
-        elif len(group) == 1 and (
-            is_called_article(first) or (tag == "article" and label == Label.NOISE)
-        ):
+        elif len(group) == 1 and _is_article(first, label):
             times = _BELIEVED_OF_ARTICLE
+            least = _LEAST_OF_ARTICLE
         else:
             times = _BELIEVED_IN_DOUBT if is_foot else _BELIEVED
-        most = max(rest * times, _LEAST_CONTENT)
+        most = max(rest * times, least)
         # Until now, the letters of programs and styles were counted as well.
         letters = sum([each.letters for each in group])
         if letters <= most:
@@ -304,10 +292,14 @@ def _least_size(lines: Sequence[TextLine]) -> int:
     return sum([least_with_titles(text, linked) for text, linked, _ in lines])
 
 
+def _is_article(node: LexborNode, label: int) -> bool:
+    return is_called_article(node) or (node.tag == "article" and label == Label.NOISE)
+
+
 def _are_short(left_out: Sequence[LeftOut], rest: int) -> bool:
     """Return whether left-out elements are too short to be content, alone and together."""
     sizes = [each.letters for each in left_out]
-    is_short_alone = max(sizes, default=0) <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_CONTENT)
+    is_short_alone = max(sizes, default=0) <= max(rest * _BELIEVED_OF_ARTICLE, _LEAST_OF_ARTICLE)
     return is_short_alone and sum(sizes) <= max(rest * _BELIEVED, _LEAST_CONTENT)
 
 
@@ -467,38 +459,3 @@ def _end_line(lines: list[TextLine], pieces: list[str], linked: int, block: int)
     if text := " ".join("".join(pieces).split()):
         lines.append((text, linked, block))
     pieces.clear()
-
-
-_LEVELS: Final = 200  # the most elements around one that are looked at; real pages have up to 60
-_PARTS: Final = 100  # the most nodes of an element that are looked at, as a picture may come first
-
-
-def within(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the first nodes inside of a node, including texts and comments, in document order."""
-    return islice(node.traverse(include_text=True), 1, _PARTS)
-
-
-def text_within(node: LexborNode, most: int) -> str:
-    """Return the text inside of a node on one line, up to `most` letters."""
-    parts = islice(node.traverse(include_text=True), _PARTS)
-    return " ".join(
-        "".join([part.text_content or "" for part in parts if part.tag_id == TEXT])[:most].split()
-    )
-
-
-def elements_around(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements around a node, from the inside out, up to `_LEVELS` of them."""
-    outer = node.parent
-    for _ in range(_LEVELS):
-        if outer is None or not outer.is_element_node:
-            return
-        yield outer
-        outer = outer.parent
-
-
-def sibling(node: LexborNode, *, forward: bool) -> LexborNode | None:
-    """Return the element right after a node (`forward`), or right before it, or None."""
-    beside = node.next if forward else node.prev
-    while beside is not None and not beside.is_element_node:
-        beside = beside.next if forward else beside.prev
-    return beside

@@ -12,8 +12,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawldedup.marks.values import AVAILABILITY, MOST_DATA
 from crawldedup.reading import mark_words
-from crawldedup.reading.blocks import BLOCKS, Blocks, kinds_of, own_text
+from crawldedup.reading.blocks import BLOCKS, Blocks, kinds_of
 from crawldedup.reading.labels import labeled_values
+from crawldedup.reading.nodes import own_text
 from crawldedup.urls import TOKEN
 
 Values = Iterator[tuple[str, str]]
@@ -37,12 +38,20 @@ _LONG_TEXT: Final = 3_000
 """If the main text has this many letters, the state that scripts contain isn't read."""
 
 _TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
-_DECLARED: Final = ("product:price:amount", "og:price:amount", "product:retailer_item_id")
+NEXT_SITE: Final = "next site"
+"""The name of the address on another site that a page leads to after a few seconds."""
+
+_DECLARED: Final = (
+    "product:price:amount",
+    "og:price:amount",
+    "product:retailer_item_id",
+    NEXT_SITE,
+)
 _DECLARED_AVAILABILITY: Final = ("product:availability", "og:availability")
 # Each selector is tried on each element of a page. To save time, selectors begin with a test that
 # few elements pass.
 _SAYING: Final = (
-    "input:is([type=hidden], [type=radio][checked]), option[selected], [data-lat], "
+    "input:is([type=hidden], [type=radio][checked], [readonly]), option[selected], [data-lat], "
     "[itemprop]:is([itemprop=sku], [itemprop=productID], [itemprop=price], [itemprop=color], "
     "[itemprop=mpn], [itemprop^=gtin], [itemprop=isbn], [itemprop=startDate], "
     "[itemprop=availability])"
@@ -238,7 +247,8 @@ def _parts_of(inner: _Inner) -> list[_Inner]:
 
 
 def _chosen(controls: Sequence[LexborNode], blocks: Blocks) -> Values:
-    """Yield what a visitor has selected: hidden fields, checked buttons and selected options."""
+    """Yield what a visitor has selected: hidden or read-only fields, checked buttons and the
+    like."""
     shown: set[int] | None = None
     for node in controls[:_MOST_CONTROLS]:
         holder: LexborNode | None = node
@@ -249,6 +259,11 @@ def _chosen(controls: Sequence[LexborNode], blocks: Blocks) -> Values:
         if holder is None:
             continue
         name = holder.attributes.get("name") or holder.attributes.get("id") or ""
+        if "readonly" in holder.attributes:
+            name = name or "read-only"
+            # It may be the address of the page, for sharing.
+            if "://" in value:
+                continue
         if not name or not value or mark_words.NO_FIELD.search(name) or _TOKEN.fullmatch(value):
             continue
         shown = shown or _shown(blocks)

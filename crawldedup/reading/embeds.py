@@ -18,20 +18,10 @@ from crawldedup.reading.addresses import (
     addresses_of,
 )
 from crawldedup.reading.block_names import Label, label_of
-from crawldedup.reading.blocks import (
-    BLOCKS,
-    INVISIBLE,
-    elements_around,
-    kind_of,
-    kinds_of,
-    own_text,
-    parse,
-    sibling,
-    text_within,
-    within,
-)
+from crawldedup.reading.blocks import BLOCKS, INVISIBLE, kind_of, kinds_of, parse
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.mark_words import PICTURE_FILE, file_name, picture_name, player_name
+from crawldedup.reading.nodes import elements_around, own_text, sibling, text_within, within
 from crawldedup.urls import TOKEN
 
 Attributes = Mapping[str, str | None]

@@ -121,13 +121,10 @@ _BEYOND_CHANCE: Final = 3
 
 @dataclass(frozen=True)
 class HtmlPage:
-    """A page of HTML, decoded and checked. It is parsed when something in it is first needed.
-
-    `utf8` has its bytes in UTF-8 for the parser, if they are known.
-    """
+    """A page of HTML, decoded and checked. It is parsed when something in it is first needed."""
 
     html: str
-    utf8: bytes | None = field(default=None, repr=False, compare=False)
+    utf8: bytes | None = field(default=None, repr=False, compare=False)  # for the parser, if known
 
     @classmethod
     def read(cls, body: bytes | str, encoding: str | None) -> Self:

@@ -29,7 +29,8 @@ _ABOUT_VISIT: Final = re.compile(
     r"categor|kategor|catég|section|rubri|tags?$|archiv|schlagw|étiquet|etiquet|mots?-clé|"
     r"рубрик|метк|标签|標籤|分类|分類|タグ|カテゴリ|posted|by$|author|autor|auteur|stock|lager|"
     r"deliver|liefer|rating|share|teilen|page|seite|menu|navig|you are|home|copyright|phone|tel|"
-    r"basket|cart|warenkorb|panier|cesta",
+    r"basket|cart|warenkorb|panier|cesta|hits|views|visits|aufrufe|zugriffe|vues|lectures|visitas|visite|"
+    r"просмотр|浏览|瀏覽|閲覧",
     re.IGNORECASE,
 )
 

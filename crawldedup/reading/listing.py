@@ -7,14 +7,15 @@ listing of mere links also has another text, its name counts, because a short te
 sidebar looks like one.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborNode
 
 from crawldedup.reading.block_names import Label
-from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, text_within, totals
+from crawldedup.reading.blocks import Blocks, kind_of, kinds_of, totals
 from crawldedup.reading.mark_words import leads_home, link_target
+from crawldedup.reading.nodes import text_within
 
 _H1: Final = kind_of("h1")
 _HEADINGS: Final = kinds_of(["h1", "h2", "h3", "h4"])
@@ -159,9 +160,9 @@ def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
                 partly_linked.add(blocks.nodes[heading].mem_id)
         letters += len(text)
     # The only <h1> of a page is its own heading, not that of a teaser.
-    first_headings = [block for block, kind in enumerate(blocks.kinds) if kind == _H1]
-    if len(first_headings) == 1:
-        before.pop(blocks.nodes[first_headings[0]].mem_id, None)
+    own_heading = _only_heading(blocks)
+    if own_heading >= 0:
+        before.pop(blocks.nodes[own_heading].mem_id, None)
     if not before:
         return ()
     targets: dict[str, None] = {}
@@ -177,34 +178,38 @@ def _teasers(blocks: Blocks, own: str, url: str) -> tuple[str, ...]:
         targets[target] = None
         holders.add(holder)
         first = min(first, before[holder])
-    if len(holders) == 1:
-        (holder,) = holders
-        if holder in partly_linked or _is_below(blocks, holder, first_headings):
-            return ()
+    if len(holders) == 1 and not _may_be_teaser(blocks, own_heading, holders - partly_linked):
+        return ()
     return tuple(targets) if first <= _SHARE_BEFORE * letters else ()
 
 
-def _is_below(blocks: Blocks, heading: int, first_headings: Sequence[int]) -> bool:
-    """Return whether a heading is in an article below another heading, the only <h1> of the page.
+def _only_heading(blocks: Blocks) -> int:
+    """Return the block of the only <h1> of a page, or -1."""
+    found = [block for block, kind in enumerate(blocks.kinds) if kind == _H1]
+    return found[0] if len(found) == 1 else -1
 
-    It then names the author or the employer. A teaser is in a block of its own, with its excerpt.
+
+def _may_be_teaser(blocks: Blocks, own_heading: int, headings: Collection[int]) -> bool:
+    """Return whether the only linked heading of a page is that of a teaser.
+
+    A teaser is in a block of its own, together with its excerpt. If that block also has the page's
+    own heading, the linked one names the author of an article, or the employer in an ad.
 
     Args:
         blocks: The blocks of the page.
-        heading: The `mem_id` of the heading.
-        first_headings: The blocks that are an <h1>.
+        own_heading: The block of the page's own heading, or -1.
+        headings: The `mem_id` of the linked heading, or nothing if only a part of it is linked.
     """
-    if len(first_headings) != 1:
-        return False
+    places = [block for block, node in enumerate(blocks.nodes) if node.mem_id in headings]
+    if not places or own_heading < 0:
+        return bool(places)
     own = [0] * len(blocks.ends)
     for text, _, block in blocks.lines:
         own[block] += len(text)
     letters = totals(own, blocks.ends)
-    place = next(at for at, node in enumerate(blocks.nodes) if node.mem_id == heading)
-    most = next(
-        block for block in blocks.way_to(place) if letters[block] >= _SHARE_OF_TEASER * letters[0]
-    )
-    return most <= first_headings[0] < blocks.ends[most]
+    least = _SHARE_OF_TEASER * letters[0]
+    teaser = next(block for block in blocks.way_to(places[0]) if letters[block] >= least)
+    return not teaser <= own_heading < blocks.ends[teaser]
 
 
 def _holder_of(link: LexborNode, headings: Container[int]) -> int | None:

@@ -4,8 +4,10 @@ The walk for the main text collects links and pictures, so those in navigation, 
 aren't marks of the page.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborNode
 
@@ -28,7 +30,7 @@ from crawldedup.marks.values import (
 from crawldedup.reading import mark_words
 from crawldedup.reading.addresses import first_address
 from crawldedup.reading.blocks import Blocks, kind_of, kinds_of
-from crawldedup.reading.declared import Elements, declared_data, places_on_maps
+from crawldedup.reading.declared import NEXT_SITE, Elements, declared_data, places_on_maps
 from crawldedup.reading.embeds import Embeds, ShownPicture, first_picture, is_small
 from crawldedup.reading.full_name import full_name
 from crawldedup.reading.html import HtmlPage
@@ -53,6 +55,9 @@ _MOST_SOURCES: Final = 10
 _FEWEST_TEASERS: Final = 2
 
 _FULL_NAME: Final = "full name"
+_NEXT_SITE: Final = "next site"
+_REFRESH: Final = re.compile(r"[\s\d.]{0,9}[;,]\s{0,9}url\s{0,9}=\s{0,9}['\"]?([^'\"\s]+)", re.I)
+_LONGEST_REFRESH: Final = 2_000
 
 _PUNCTUATION: Final = " .:!?…»)”’\"'"
 
@@ -77,6 +82,8 @@ def read_marks(
     links = _links(page.blocks)
     listing = listing_of(page.blocks, links, url)
     described = full_name(page, [heading.text for heading in headings])
+    if partner := _next_site(meta.get("refresh", ""), url):
+        meta[NEXT_SITE] = partner
     data = declared_data(page.blocks, elements, meta)
     return ShownMarks(
         names=names,
@@ -119,13 +126,33 @@ def _meta(page: HtmlPage) -> dict[str, str]:
     if head is None:
         return {}
     found: dict[str, str] = {}
-    for node in head.css("meta[property], meta[name]")[:_MOST_META]:
+    for node in head.css("meta[property], meta[name], meta[http-equiv]")[:_MOST_META]:
         attributes = node.attributes
         name = attributes.get("property") or attributes.get("name") or ""
+        name = name or attributes.get("http-equiv") or ""
         content = attributes.get("content")
         if content:
             found.setdefault(name.lower(), content)
     return found
+
+
+def _next_site(refresh: str, url: str) -> str:
+    """Return the address on another site that a page leads to after a few seconds, or "".
+
+    Args:
+        refresh: The content of <meta http-equiv="refresh">.
+        url: The URL of the page.
+    """
+    match = _REFRESH.match(refresh[:_LONGEST_REFRESH])
+    if match is None:
+        return ""
+    try:
+        host = urlsplit(match[1]).hostname
+        its_host = urlsplit(url).hostname
+    except ValueError:
+        return ""
+    is_partner = host is not None and its_host is not None and host != its_host
+    return match[1] if is_partner else ""
 
 
 # Names

@@ -14,17 +14,17 @@ from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.mark_words import about_words_of, without_visits
 
 _LEAST_SHARE: Final = 0.2  # of the letters of the main text
-_LEAST: Final = 250  # letters
+_LEAST: Final = 150  # letters
 _LINKED_SHARE: Final = 0.5
-_FEWEST_WORDS: Final = 3  # shorter lines are labels
+_WORDS_OF_COUNT: Final = 3  # the most words of a line such as "1,532 views"
 _SPOKEN: Final = frozenset([Label.COMMENTS, Label.REPLY])
 
 
 def rest_of(page: HtmlPage, main: str) -> str | None:
     """Return the text of a page outside its main text, or None if there is little.
 
-    Comments have a mark of their own. Links, labels and dialogs about cookies don't count, nor do
-    the numbers of visits and dates, nor the order of the lines.
+    Comments have a mark of their own. Links and dialogs about cookies don't count, nor do the
+    numbers of visits and dates, nor the order of the lines.
 
     Args:
         page: The page.
@@ -35,10 +35,16 @@ def rest_of(page: HtmlPage, main: str) -> str | None:
         return None
     known = set(main.split("\n"))
     lines = {tidy(text) for text, linked, _ in _lines(page) if linked <= _LINKED_SHARE * len(text)}
-    said = [line for line in lines - known if about_words_of(line) >= _FEWEST_WORDS]
+    said = lines - known
     if sum(map(len, said)) < least:
         return None
-    return without_ages("\n".join(sorted([without_visits(line) for line in said])))
+    return without_ages("\n".join(sorted({_steady(line) for line in said})))
+
+
+def _steady(line: str) -> str:
+    """Return a line without the numbers of visits and dates, or "" for a count of visits."""
+    steady = without_visits(line)
+    return "" if steady != line and about_words_of(line) <= _WORDS_OF_COUNT else steady
 
 
 def _most_letters(page: HtmlPage) -> int:

@@ -17,15 +17,14 @@ from crawldedup.reading.blocks import (
     BLOCKS,
     BOILERPLATE_ROLES,
     TEXT,
-    elements_around,
     holders_of_content,
     kind_of,
     kinds_of,
     tags,
-    text_within,
 )
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.mark_words import link_target, picture_name, player_name
+from crawldedup.reading.nodes import elements_around, text_within
 
 # Limits, because a page may have 100,000 of each, and an attribute may have megabytes.
 _MOST_ELEMENTS: Final = 600

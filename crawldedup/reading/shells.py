@@ -36,9 +36,10 @@ from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.marks.address import Address
 from crawldedup.marks.values import AVAILABILITY, MOST_DATA, ShownMarks
 from crawldedup.reading import shell_words
-from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_of, kind_of, own_text
+from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_of, kind_of
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.mark_words import words_of
+from crawldedup.reading.nodes import own_text
 from crawldedup.reading.shell_elements import Elements, elements_of, is_called
 from crawldedup.scope import site_of
 

@@ -19,15 +19,10 @@ from crawldedup.reading.addresses import (
     named_files,
     shortened,
 )
-from crawldedup.reading.blocks import (
-    BOILERPLATE_ROLES,
-    BOILERPLATE_TAGS,
-    blocks_of,
-    own_text,
-    tags,
-)
+from crawldedup.reading.blocks import BOILERPLATE_ROLES, BOILERPLATE_TAGS, blocks_of, tags
 from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.last_resorts import LastResorts
+from crawldedup.reading.nodes import own_text
 from crawldedup.reading.volatile import without_visit
 from crawldedup.urls import TOKEN
 

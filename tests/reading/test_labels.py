@@ -30,6 +30,7 @@ def values_of(*lines: str) -> dict[str, str]:
         (["Category: Lamps", "Posted: yesterday", "Views: 12", "Updated: 3 May 2024"], {}),
         # The heading of a list.
         (["Tag Archives: Boats", "Schlagwort: Boote", "Метка: лодки", "标签：船"], {}),
+        (["Hits: 1532", "Aufrufe: 7", "Просмотров: 12"], {}),
         (["<a href=/l>Size: L</a>"], {}),
         (["He said: the ferry leaves at dawn and nobody waits"], {}),
     ],

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawldedup import Deduplicator
 from crawldedup.demo.site import SitePage, all_articles
 from crawldedup.reading.blocks import blocks_of, parse
 from crawldedup.reading.extract import content_text
@@ -494,6 +495,17 @@ def test_a_word_beside_an_article_does_not_make_it_noise(name: str) -> None:
     article = "".join(f"<p>{text}</p>" for text in SENTENCES)
     page = f"<div id=main><div class='{name}'>{article}</div></div>{sidebar}"
     assert [text for text in SENTENCES if text not in main_text_of(page)] == []
+
+
+def test_a_short_article_has_pictures_whatever_else_it_is_called() -> None:
+    def shown(picture: str) -> str:
+        image = f"<img src=/files/{picture}.jpg width=600>"
+        article = f"<article class='node node--promoted'>{image}<p>{' '.join(SENTENCES[:3])}</p></article>"
+        return f"<title>Photo of the week</title><main><h1>Photo of the week</h1>{article}</main>"
+
+    dedup = Deduplicator(key=0)
+    dedup.check("https://a.example/node/17", html=shown("ferry"))
+    assert dedup.check("https://a.example/node/18", html=shown("mill")).rejected_by == "picture"
 
 
 def test_what_is_small_beside_the_page_is_noise_although_it_is_called_an_article() -> None:

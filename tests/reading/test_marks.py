@@ -27,7 +27,9 @@ from crawldedup.marks.values import (
 )
 from crawldedup.options import Options
 from crawldedup.page import Page
+from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.mark_words import link_target, picture_name, player_name
+from crawldedup.reading.marks import read_marks
 from crawldedup.reading.reader import PageReader
 
 URL = "https://harbour.example/tides/1"
@@ -327,13 +329,34 @@ def test_chosen_controls_say_what_is_shown() -> None:
         '<select name="length"><option>short</option><option selected>long</option></select>'
         '<select id="cut"><optgroup><option value="w" selected>wide</option></optgroup></select>'
         '<input type="text" name="word" value="typed"><input type="hidden" value="nameless">'
+        '<input name="code" readonly value="ferry12"><input readonly value="https://e.com/1">'
+        '<input name="link" readonly value="https://e.com/1"><input readonly value="pier9">'
     )
     assert data_of(body) == {
         "field variant": "red",
         "field size": "m",
         "field length": "long",
         "field cut": "w",
+        "field code": "ferry12",
+        "field read-only": "pier9",
     }
+
+
+@pytest.mark.parametrize(
+    ("refresh", "target"),
+    [
+        ("3; url=https://bakery.example/", "https://bakery.example/"),
+        ("0;URL='https://bakery.example/cake'", "https://bakery.example/cake"),
+        ("300", None),
+        ("300; url=/news", None),
+        ("300; url=https://e.com/news", None),
+    ],
+)
+def test_the_site_that_a_page_leads_to_tells_it_apart(refresh: str, target: str | None) -> None:
+    head = f'<head><meta http-equiv="Refresh" content="{refresh}"></head>'
+    page = HtmlPage(f"<html>{head}<body><p>{'You leave this site now. ' * 9}</p></body></html>")
+    marks = read_marks(page, "", "https://e.com/go/1")
+    assert dict(marks.data).get("next site") == target
 
 
 @pytest.mark.parametrize(

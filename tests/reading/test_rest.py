@@ -108,12 +108,12 @@ SAID = prose(300, 6)
     [
         (lambda said: said, True),
         (lambda said: f"{said}</p><p>1,532 views", True),
-        (lambda said: f"{said}</p><p>Share", True),
+        (lambda said: f"{said}</p><p>1 kg", False),
         (lambda said: f"{said}</p><p><a href=/other>Another story of the harbor</a>", True),
         (lambda said: f"{said}</p><p>And another line of it.", False),
         (lambda said: said.replace("harbor", "haven", 1), False),
     ],
-    ids=["nothing", "views", "a label", "a link", "a line", "a word"],
+    ids=["nothing", "views", "a cell", "a link", "a line", "a word"],
 )
 def test_only_what_it_says_counts(change: Callable[[str], str], *, is_same: bool) -> None:
     assert "harbor" in SAID
@@ -156,3 +156,14 @@ def test_a_text_that_is_no_guess_has_no_rest(options: dict[str, str]) -> None:
     dedup.check("https://a.example/offer/1", html=one)
     verdict = dedup.check("https://a.example/offer/2", html=other)
     assert verdict.rejected_by != "rest"
+
+
+def test_a_table_of_short_cells_is_part_of_the_rest() -> None:
+    def table(first: int) -> str:
+        rows = "".join(f"<tr><td>{hour}:00<td>{first + hour} miles" for hour in range(6, 22))
+        return page(f"<aside><table>{rows}</table></aside>", f"<p>{prose(1, 6)}</p>")
+
+    dedup = Deduplicator(key=0)
+    dedup.check("https://a.example/line/7", html=table(10))
+    assert dedup.check("https://a.example/line/8", html=table(40)).rejected_by == "rest"
+    assert dedup.check("https://a.example/line/9", html=table(10)).is_duplicate
