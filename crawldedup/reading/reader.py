@@ -362,7 +362,8 @@ def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> Sho
     """Return the marks of a page, given its compared text."""
     marks = read_marks(read.source, text, url, with_numbers=with_numbers)
     if read.is_guess:
-        marks = replace(marks, rest=rest_of(read.source, read.compared))
+        names = [name.words for name in marks.names]
+        marks = replace(marks, rest=rest_of(read.source, read.compared, names))
     comments = read.comments
     if comments.are_content:
         return replace(marks, comments_are_text=True)

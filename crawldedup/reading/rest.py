@@ -4,47 +4,56 @@ Which part of a page is its main text is a guess. Even if the guess is wrong, an
 tells a page apart from others, the rest does: see `crawldedup.marks.relation`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from crawldedup.reading.ages import without_ages
 from crawldedup.reading.block_names import Label, is_called_consent, label_of
 from crawldedup.reading.blocks import LeftOut, TextLine, blocks_in
 from crawldedup.reading.html import HtmlPage, tidy
-from crawldedup.reading.mark_words import about_words_of, without_visits
+from crawldedup.reading.mark_words import about_words_of, tells_when, without_visits, words_of
 
 _LEAST_SHARE: Final = 0.2  # of the letters of the main text
 _LEAST: Final = 150  # letters
 _LINKED_SHARE: Final = 0.5
-_WORDS_OF_COUNT: Final = 3  # the most words of a line such as "1,532 views"
+_FEW_WORDS: Final = 8  # of a line such as "1,532 views", or with the date of today
 _SPOKEN: Final = frozenset([Label.COMMENTS, Label.REPLY])
 
 
-def rest_of(page: HtmlPage, main: str) -> str | None:
+def rest_of(page: HtmlPage, main: str, names: Collection[str] = ()) -> str | None:
     """Return the text of a page outside its main text, or None if there is little.
 
-    Comments have a mark of their own. Links and dialogs about cookies don't count, nor do the
-    numbers of visits and dates, nor the order of the lines.
+    Comments and names have marks of their own. Links and dialogs about cookies don't count, nor do
+    the numbers of visits and dates, nor the order of the lines.
 
     Args:
         page: The page.
         main: Its main text.
+        names: The names of the page. Breadcrumbs end with one.
     """
     least = max(_LEAST, _LEAST_SHARE * len(main))
     if _most_letters(page) - len(main) < least:
         return None
     known = set(main.split("\n"))
     lines = {tidy(text) for text, linked, _ in _lines(page) if linked <= _LINKED_SHARE * len(text)}
-    said = lines - known
+    endings = tuple(names)
+    said = [line for line in lines - known if not words_of(line).endswith(endings)]
     if sum(map(len, said)) < least:
         return None
     return without_ages("\n".join(sorted({_steady(line) for line in said})))
 
 
 def _steady(line: str) -> str:
-    """Return a line without the numbers of visits and dates, or "" for a count of visits."""
+    """Return a line without the numbers of visits and dates, or "" if it's only about these.
+
+    A number or time that stands alone, as in a timetable, stays.
+    """
+    words = about_words_of(line)
+    if words <= 1:
+        return line
     steady = without_visits(line)
-    return "" if steady != line and about_words_of(line) <= _WORDS_OF_COUNT else steady
+    is_about_visits = steady != line or tells_when(line)
+    return "" if is_about_visits and words <= _FEW_WORDS else steady
 
 
 def _most_letters(page: HtmlPage) -> int:

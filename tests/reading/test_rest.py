@@ -90,6 +90,18 @@ def test_a_comparison_shows_how_the_rest_differs() -> None:
     assert compare(one, other, ignore_marks={"a.example": ["rest"]}).apart is None
 
 
+def test_an_edited_headline_is_no_part_of_the_rest() -> None:
+    def moved(headline: str) -> str:
+        crumbs = f"<p>News > Harbor > {headline}</p>"
+        shown = page(f"<aside>{crumbs}<p>{SAID}</p></aside>")
+        return shown.replace("Offer", headline)
+
+    dedup = Deduplicator(key=0)
+    dedup.check("https://a.example/news/ferry", html=moved("The ferry is late"))
+    found = dedup.check("https://a.example/news/ferry-2", html=moved("Update: The ferry is late"))
+    assert found.is_duplicate
+
+
 def read(rest: str, main: str = MAIN) -> str | None:
     shown = HtmlPage.read(page(rest, main).encode(), None)
     text = "\n".join(line for line in _lines(main))
@@ -108,12 +120,13 @@ SAID = prose(300, 6)
     [
         (lambda said: said, True),
         (lambda said: f"{said}</p><p>1,532 views", True),
+        (lambda said: f"{said}</p><p>Friday, November 27", True),
         (lambda said: f"{said}</p><p>1 kg", False),
         (lambda said: f"{said}</p><p><a href=/other>Another story of the harbor</a>", True),
         (lambda said: f"{said}</p><p>And another line of it.", False),
         (lambda said: said.replace("harbor", "haven", 1), False),
     ],
-    ids=["nothing", "views", "a cell", "a link", "a line", "a word"],
+    ids=["nothing", "views", "a date", "a cell", "a link", "a line", "a word"],
 )
 def test_only_what_it_says_counts(change: Callable[[str], str], *, is_same: bool) -> None:
     assert "harbor" in SAID
