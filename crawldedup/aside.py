@@ -160,11 +160,12 @@ class Aside:
 
 
 def items_in(path: Path) -> Iterator[Aside | None]:
-    """Yield the items in a file, in order, and None for what can't be read.
+    """Yield the items in a file, in order, and None in place of what can't be read.
 
-    There is one None for each broken part, or for each line that isn't an item in a complete part.
-    A process that was killed, or a full disk, may have left half of a record between others. A file
-    that was unpacked and packed again has all lines in one part.
+    Each item is normally a gzip member of its own (a part). A part that is broken, because its
+    process was killed or the disk was full, counts as one None. In a complete part, each line that
+    isn't an item counts as one None. If somebody has unpacked the file and packed it again, all
+    lines are in a single part.
 
     Raises:
         OSError: The file cannot be read.

@@ -176,6 +176,9 @@ class StoreUnavailableError(StoreError):
 
 
 class StoreFullError(StoreError):
-    """Raised when the store has no room for another page. Give it more, or limit `max_pages`."""
+    """Raised when the store has no room for another page.
+
+    Give the store more room, or limit `max_pages`.
+    """
 
     reason = counter = "full"

@@ -24,9 +24,10 @@ _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def unfinished_file(target: Path) -> Iterator[Path]:
-    """Create a temporary file next to a target, and remove it at the end.
+    """Create a temporary file next to a target, to move to the target once it's complete.
 
-    First, remove the files that killed processes have left there for the same target.
+    If the caller hasn't moved it, it's removed at the end. First, files that killed processes have
+    left there for the same target are removed.
 
     Yields:
         The path of the new, empty file.

@@ -166,7 +166,7 @@ def fingerprints(
 ) -> list[Fingerprint]:
     """Make the fingerprints of many texts at once, which is faster.
 
-    Each is the same as with `fingerprint`. Several texts at a time share one pass of arrays.
+    Each is the same as with `fingerprint`. Array operations process several texts at a time.
     """
     made: list[Fingerprint] = []
     while len(made) < len(sources):
@@ -178,7 +178,7 @@ def fingerprints(
 
 
 def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[Fingerprint]:
-    """Make the fingerprints of a few texts in one pass of arrays, in their order."""
+    """Make the fingerprints of a few texts with array operations, in order."""
     hashes, starts, are_plain = hashes_of_texts([source.text for source in sources], key)
     words = np.diff(starts)
     is_full = words >= max(min_words, SHINGLE_WORDS)
@@ -247,9 +247,10 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
 
 
 def text_digest(text: str, key: Key = NO_KEY, *, is_plain: bool = False) -> int:
-    """Return a 64-bit hash of a text, where whitespace and invisible characters don't count.
+    """Return a 64-bit hash of a text, without its invisible characters.
 
-    With `is_plain`, there are no invisible characters, so they aren't searched for.
+    Each run of whitespace counts as one space. Set `is_plain` if the text is known to have no
+    invisible characters, to save the search.
     """
     line = text.replace("\n", " ")
     if not is_plain:

@@ -4,10 +4,11 @@ The only evidence is to load one page twice within minutes. Two similar pages pr
 numbers that have changed since yesterday are news.
 
 Three pages of a host with different headings must show that a line changes. Then it is left out on
-the whole host, unless many users share the host. There, one of the three pages must be in the
-folder that the line is left out in, or all three in the folder above, so no user can cause numbers
-of others to be left out. A page also counts in the folder of its canonical URL. A line that stays
-the same four times as often as it changes is content again.
+the whole host, unless many users share the host. On such a host, a line is left out in a folder if
+it changed on a page in that folder, and in everything below a top-level folder if it changed on
+three pages directly in it. So no user can cause numbers of others to be left out. What was learned
+for the folder of a page's canonical URL also applies to the page. A line that stays the same more
+than four times as often as it changes is content again.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """Turn the fingerprints of pages into queries that a store can answer by itself.
 
 The tolerant search bits find candidates, the sharp verify bits decide about them, and the weights
-of the page guide both. The queries of a batch are made in one pass of arrays: keys, probe plans,
+of the page guide both. Array operations make the queries of a batch together: keys, probe plans,
 prefilters and rules. A query is complete: nothing is added to it later.
 """
 
@@ -385,7 +385,7 @@ def _search_for_exact_copies(page: FiledPage) -> Search:
 
 
 def _searches_for_near_duplicates(pages: Sequence[FiledPage], recall: float) -> list[Search]:
-    """Plan the searches for pages with enough words for near duplicates, in one pass of arrays."""
+    """Plan the searches for pages with enough words for near duplicates, with array operations."""
     similarities = [page.similarity for page in pages]
     search_weights = np.array([page.fingerprint.search_weights for page in pages])
     slopes = np.array(

@@ -186,7 +186,7 @@ PERMUTATIONS: Final = 128
 def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detector:
     """Make a detector of pages whose 64-bit simhashes differ in few bits.
 
-    This uses permuted tables, or flips volatile bits, depending on the index.
+    Depending on the index, the search uses permuted tables or flips volatile bits.
     """
     urls: dict[int, str] = {}
 

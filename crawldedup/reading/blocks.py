@@ -404,7 +404,7 @@ def _walk(  # noqa: C901, PLR0915
             if holders is not None:
                 if role == _BOILERPLATE and not _is_held(node, holders, content):
                     letters = size_of(node.text())
-                    if letters and len(left_out) < _may_be_left_out(letters):
+                    if letters and len(left_out) < _most_left_out_for(letters):
                         left_out.append(LeftOut(node, letters, Label.NOTHING))
                     node = node.next
                     continue
@@ -416,7 +416,7 @@ def _walk(  # noqa: C901, PLR0915
                     text = node.text()
                     letters = size_of(text)
                     is_short = len(text) <= _SHORT_NOISE
-                    if len(left_out) < _may_be_left_out(letters):
+                    if len(left_out) < _most_left_out_for(letters):
                         left_out.append(LeftOut(node, letters, name, is_short))
                     if not is_short:
                         node = node.next
@@ -442,8 +442,11 @@ def _is_held(node: LexborNode, holders: Set[int], content: frozenset[int]) -> bo
     return node.mem_id in holders or node.mem_id in content
 
 
-def _may_be_left_out(letters: int) -> int:
-    """Return how many left-out elements to note before those with so many letters are ignored."""
+def _most_left_out_for(letters: int) -> int:
+    """Return how many left-out elements to note before one with this many letters is ignored.
+
+    Short ones are given up first, at half the maximum.
+    """
     return _MOST_LEFT_OUT if letters > _SHORT_NOISE else _MOST_LEFT_OUT // 2
 
 

@@ -70,9 +70,10 @@ class Elements(NamedTuple):
 
     @classmethod
     def of(cls, tree: LexborHTMLParser, text: str) -> Self:
-        """Find the first few hundred of these elements in one pass.
+        """Find the elements that declare something about the content, up to 400, in one pass.
 
-        If the main `text` is long, the state in scripts is left out, and only JSON-LD counts.
+        If the main `text` is long, only the scripts with JSON-LD are read, and not those with
+        embedded state.
         """
         scripts = _LINKED_DATA if len(text) >= _LONG_TEXT else _ANY_DATA
         found = cls([], [], [], [])

@@ -221,9 +221,11 @@ def _different_traps(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, A
 
 
 def _are_same_pages(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two groups of a site have the same pages, as far as their numbers show.
+    """Return whether a URL pattern and a parameter of the same site cover the same pages.
 
-    A pattern may have a few more pages than the parameter in its URLs: those without a query.
+    They count as the same if their numbers of pages and of duplicates differ by at most 2%. They
+    may differ a little, because a pattern also covers URLs without a query. Two patterns, or two
+    parameters, never count as the same.
     """
     is_parameter, is_other = (group["name"].startswith("?") for group in (one, other))
     if one["site"] != other["site"] or is_parameter == is_other:

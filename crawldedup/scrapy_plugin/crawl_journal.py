@@ -187,7 +187,10 @@ class CrawlJournal:
             await self._write_report(self._options.report)
 
     def put(self, record: Mapping[str, Any]) -> None:
-        """Write a line if the crawl has begun, without fields that are None, False or zero."""
+        """Write a record as a line, if the crawl has begun.
+
+        Empty fields (None, False, 0, "") are left out.
+        """
         if self._file is not None:
             fields = {name: value for name, value in record.items() if value}
             self._file.write(

@@ -61,9 +61,11 @@ class BatchSearch:
         return single_candidates(self._index, self._queries[place])
 
     def _in_ranges(self, found: Candidates) -> list[Candidate] | None:
-        """Return the pages found by search keys, or None if they have too many keys to compare all.
+        """Return the candidates that search keys lead to: in the file, and earlier in the batch.
 
-        This is about pages as they are now: earlier pages of the batch may have changed them.
+        Pages in the file that the batch has changed in the meantime are left out. The result is
+        None if the earlier pages of the batch add more keys than the query may still read
+        (`found.room`).
         """
         candidates = [
             candidate
