@@ -4,6 +4,7 @@ Which part of a page is its main text is a guess. Even if the guess is wrong, an
 tells a page apart from others, the rest does: see `crawldedup.marks.relation`.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -16,6 +17,8 @@ from crawldedup.reading.mark_words import about_words_of, tells_when, without_vi
 _LEAST_SHARE: Final = 0.2  # of the letters of the main text
 _LEAST: Final = 150  # letters
 _LINKED_SHARE: Final = 0.5
+# A wiki notes like this which address led to a page: "(Redirected from Boats)".
+_IN_PARENTHESES: Final = re.compile(r"\(.*\)")
 _FEW_WORDS: Final = 8  # of a line such as "1,532 views", or with the date of today
 _SPOKEN: Final = frozenset([Label.COMMENTS, Label.REPLY])
 
@@ -23,8 +26,8 @@ _SPOKEN: Final = frozenset([Label.COMMENTS, Label.REPLY])
 def rest_of(page: HtmlPage, main: str, names: Collection[str] = ()) -> str | None:
     """Return the text of a page outside its main text, or None if there is little.
 
-    Comments and names have marks of their own. Links and dialogs about cookies don't count, nor do
-    the numbers of visits and dates, nor the order of the lines.
+    Comments and names have marks of their own. Links, dialogs about cookies and notes in
+    parentheses don't count, nor do the numbers of visits and dates, nor the order of the lines.
 
     Args:
         page: The page.
@@ -37,7 +40,11 @@ def rest_of(page: HtmlPage, main: str, names: Collection[str] = ()) -> str | Non
     known = set(main.split("\n"))
     lines = {tidy(text) for text, linked, _ in _lines(page) if linked <= _LINKED_SHARE * len(text)}
     endings = tuple(names)
-    said = [line for line in lines - known if not words_of(line).endswith(endings)]
+    said = [
+        line
+        for line in lines - known
+        if not _IN_PARENTHESES.fullmatch(line) and not words_of(line).endswith(endings)
+    ]
     if sum(map(len, said)) < least:
         return None
     return without_ages("\n".join(sorted({_steady(line) for line in said})))

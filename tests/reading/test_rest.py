@@ -121,12 +121,13 @@ SAID = prose(300, 6)
         (lambda said: said, True),
         (lambda said: f"{said}</p><p>1,532 views", True),
         (lambda said: f"{said}</p><p>Friday, November 27", True),
+        (lambda said: f"{said}</p><p>(Redirected from Boats)", True),
         (lambda said: f"{said}</p><p>1 kg", False),
         (lambda said: f"{said}</p><p><a href=/other>Another story of the harbor</a>", True),
         (lambda said: f"{said}</p><p>And another line of it.", False),
         (lambda said: said.replace("harbor", "haven", 1), False),
     ],
-    ids=["nothing", "views", "a date", "a cell", "a link", "a line", "a word"],
+    ids=["nothing", "views", "a date", "a note", "a cell", "a link", "a line", "a word"],
 )
 def test_only_what_it_says_counts(change: Callable[[str], str], *, is_same: bool) -> None:
     assert "harbor" in SAID
