@@ -12,6 +12,7 @@ _ALIKE: Final = 0.5
 """The minimum similarity. It is low because a date or address weighs a lot on a short page."""
 
 _MOST_NAMES: Final = 1_000
+_MOST_PAGES: Final = 4  # of a name, the last ones that said something new
 
 
 def are_alike(one: Fingerprint, other: Fingerprint) -> bool:
@@ -27,10 +28,14 @@ def are_alike(one: Fingerprint, other: Fingerprint) -> bool:
 
 
 class DatedPages:
-    """Remembers the first page of each name. Names that only differ in a date are the same."""
+    """Remembers a few pages of each name. Names that only differ in a date are the same.
+
+    A calendar is entered at the current month, which is likely to have events, so its first page
+    alone isn't enough.
+    """
 
     def __init__(self) -> None:
-        self._first: dict[str, Fingerprint] = {}
+        self._known: dict[str, tuple[Fingerprint, ...]] = {}
 
     def repeats(self, url: str, read: ReadPage) -> bool:
         """Return whether a page says the same as an earlier one, except for the date.
@@ -41,8 +46,10 @@ class DatedPages:
         name = dated_name(url, read.marks)
         if name is None:
             return False
-        first = self._first.get(name)
-        put_last(self._first, name, first or read.fingerprint, _MOST_NAMES)
-        if first is None:
-            return False
-        return (first.thin and read.fingerprint.thin) or are_alike(first, read.fingerprint)
+        page = read.fingerprint
+        known = self._known.get(name, ())
+        is_repeated = any((one.thin and page.thin) or are_alike(one, page) for one in known)
+        if not is_repeated:
+            known = (*known, page)[-_MOST_PAGES:]
+        put_last(self._known, name, known, _MOST_NAMES)
+        return is_repeated

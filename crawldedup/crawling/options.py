@@ -80,9 +80,11 @@ def _check_budget(name: str, value: object) -> int | None:
     return pages
 
 
-def _report(name: str, value: object) -> str:
+def _report(name: str, value: object) -> str | None:
     from crawldedup.report.render import check_path
 
+    if value == "":
+        return None
     check_path(name, Path(checks.string(name, value)))
     return str(value)
 
@@ -233,7 +235,7 @@ class CrawlOptions(Options):
     report: str | None = _optional(
         _report,
         "A file to which a report is written when the crawl ends: a page (.html), data (.json), "
-        "or a row for every verdict (.csv, .jsonl, .parquet).",
+        'or a row for every verdict (.csv, .jsonl, .parquet). With "", no report is written.',
     )
     item_fields: tuple[str, ...] | None = _optional(
         check_item_fields,

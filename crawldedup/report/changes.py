@@ -303,9 +303,11 @@ def _lines_of(
         yield Text(f"{state:<10} {totals[state]:>9,}")
         if path is not None:
             continue
-        for row in examples:
-            if row["change"] == state:
-                yield Text(f"  {printable(row['url'])}{_detail_of(row)}")
+        shown = [row for row in examples if row["change"] == state]
+        for row in shown:
+            yield Text(f"  {printable(row['url'])}{_detail_of(row)}")
+        if shown and len(shown) < totals[state]:
+            yield f"  and {totals[state] - len(shown):,} more, which --output writes to a file"
     if path is not None:
         yield Text(f"written to {printable(str(path))}")
 

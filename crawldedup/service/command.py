@@ -133,6 +133,9 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     _allow_many_connections()
     # This applies until uvicorn handles the signal, and again after uvicorn is done.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    # uvicorn replaces its workers at this signal, if there are several. It doesn't handle it for a
+    # single one, and the default would cut off the requests under way.
+    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     _open_when_ready(dedup, settings)
     fields = {
         "address": f"{settings.host}:{settings.port}",

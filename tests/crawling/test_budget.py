@@ -123,4 +123,16 @@ def test_an_empty_month_repeats_another_and_the_minutes_of_a_meeting_do_not() ->
     assert not pages.repeats("https://other.example/", empty[0])
     for number in range(2_000):
         pages.repeats(f"https://e{number}.com/", empty[0])
-    assert len(pages._first) == 1_000
+    assert len(pages._known) == 1_000
+
+
+def test_an_empty_month_repeats_another_after_months_with_events() -> None:
+    pages = DatedPages()
+    months = ("march", "april", "june", "july", "august", "september")
+    full = [
+        read(" ".join(f"{month}{n} is on stage." for n in range(40)), f"events in {month} 2027")
+        for month in months
+    ]
+    assert not any(pages.repeats(URL, page) for page in full)
+    empty = [read(EMPTY.format(month), f"events in {month} 2028") for month in months]
+    assert [pages.repeats(URL, page) for page in empty] == [False, *[True] * 5]

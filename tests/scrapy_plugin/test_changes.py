@@ -129,6 +129,9 @@ def test_each_page_is_what_the_two_crawls_say(
     shown = capsys.readouterr().out
     assert "/moved-here" in shown
     assert "(data: product:price:amount now 12.00)" in shown
+    assert " more, which" not in shown
+    assert main([*command, "--most", "1"]) == 0
+    assert "  and 2 more, which --output writes to a file" in capsys.readouterr().out
 
 
 def test_a_table_is_written_and_is_safe_to_open(journals: Path) -> None:

@@ -126,6 +126,11 @@ def test_settings_are_refused_with_what_is_wrong_in_them(
         read(**settings)
 
 
+def test_a_report_can_be_turned_off_for_one_run() -> None:
+    assert read(CRAWLDEDUP_REPORT="report.html").report == "report.html"
+    assert read(CRAWLDEDUP_REPORT="").report is None
+
+
 def test_the_store_falls_back_to_redis_then_to_the_job_directory(tmp_path: Path) -> None:
     job = str(tmp_path / "job")
     assert read(JOBDIR=job).store == f"sqlite:///{job}/crawldedup.sqlite"

@@ -125,6 +125,12 @@ def test_a_signal_while_it_starts_ends_it(workers: str, tmp_path: Path) -> None:
         assert service.stop() in ENDED
 
 
+def test_a_closed_terminal_ends_a_single_worker_like_any_other_signal(tmp_path: Path) -> None:
+    with ServiceProcess("--store", f"sqlite:///{tmp_path}/index.sqlite") as service:
+        assert service.post("/v1/check", PAGE).status_code == 200
+        assert service.stop(signal.SIGHUP) in ENDED
+
+
 @WORKERS
 def test_nothing_is_lost_when_the_service_is_stopped_under_load(
     workers: str, tmp_path: Path
