@@ -16,6 +16,8 @@ from crawldedup.reading.mark_words import about_words_of, tells_when, without_vi
 
 _LEAST_SHARE: Final = 0.2  # of the letters of the main text
 _LEAST: Final = 150  # letters
+# Of a longer rest, every letter counts, because splitting lines into words is slow.
+_MOST_LETTERS: Final = 200_000
 _LINKED_SHARE: Final = 0.5
 # A wiki notes like this which address led to a page: "(Redirected from Boats)".
 _IN_PARENTHESES: Final = re.compile(r"\(.*\)")
@@ -39,15 +41,22 @@ def rest_of(page: HtmlPage, main: str, names: Collection[str] = ()) -> str | Non
         return None
     known = set(main.split("\n"))
     lines = {tidy(text) for text, linked, _ in _lines(page) if linked <= _LINKED_SHARE * len(text)}
-    endings = tuple(names)
-    said = [
-        line
-        for line in lines - known
-        if not _IN_PARENTHESES.fullmatch(line) and not words_of(line).endswith(endings)
-    ]
-    if sum(map(len, said)) < least:
+    said = list(lines - known)
+    letters = sum(map(len, said))
+    if letters <= _MOST_LETTERS:
+        endings = tuple(names)
+        said = [line for line in said if not _is_note(line, endings)]
+        letters = sum(map(len, said))
+    if letters < least:
         return None
+    if letters > _MOST_LETTERS:
+        return "\n".join(sorted(said))
     return without_ages("\n".join(sorted({_steady(line) for line in said})))
+
+
+def _is_note(line: str, endings: tuple[str, ...]) -> bool:
+    """Return whether a line is in parentheses, or ends with a name of the page."""
+    return _IN_PARENTHESES.fullmatch(line) is not None or words_of(line).endswith(endings)
 
 
 def _steady(line: str) -> str:
