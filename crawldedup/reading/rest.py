@@ -10,14 +10,22 @@ from typing import Final
 
 from crawldedup.reading.ages import without_ages
 from crawldedup.reading.block_names import Label, is_called_consent, label_of
-from crawldedup.reading.blocks import LeftOut, TextLine, blocks_in
+from crawldedup.reading.blocks import LeftOut, TextLine, blocks_in, kind_of
 from crawldedup.reading.html import HtmlPage, tidy
-from crawldedup.reading.mark_words import about_words_of, tells_when, without_visits, words_of
+from crawldedup.reading.mark_words import (
+    about_words_of,
+    has_digit,
+    tells_when,
+    without_visits,
+    words_of,
+)
 
+_NAV: Final = kind_of("nav")
 _LEAST_SHARE: Final = 0.2  # of the letters of the main text
 _LEAST: Final = 150  # letters
 # Of a longer rest, every letter counts, because splitting lines into words is slow.
 _MOST_LETTERS: Final = 200_000
+_LONGEST_NAME: Final = 200  # letters of a breadcrumb
 _LINKED_SHARE: Final = 0.5
 # A wiki notes like this which address led to a page: "(Redirected from Boats)".
 _IN_PARENTHESES: Final = re.compile(r"\(.*\)")
@@ -40,8 +48,8 @@ def rest_of(page: HtmlPage, main: str, names: Collection[str] = ()) -> str | Non
     if _most_letters(page) - len(main) < least:
         return None
     known = set(main.split("\n"))
-    lines = {tidy(text) for text, linked, _ in _lines(page) if linked <= _LINKED_SHARE * len(text)}
-    said = list(lines - known)
+    lines = [text for text, linked, _ in _lines(page) if linked <= _LINKED_SHARE * len(text)]
+    said = list(set(tidy("\n".join(lines)).split("\n")) - known)
     letters = sum(map(len, said))
     if letters <= _MOST_LETTERS:
         endings = tuple(names)
@@ -56,7 +64,10 @@ def rest_of(page: HtmlPage, main: str, names: Collection[str] = ()) -> str | Non
 
 def _is_note(line: str, endings: tuple[str, ...]) -> bool:
     """Return whether a line is in parentheses, or ends with a name of the page."""
-    return _IN_PARENTHESES.fullmatch(line) is not None or words_of(line).endswith(endings)
+    if _IN_PARENTHESES.fullmatch(line) is not None:
+        return True
+    # Few lines are as short as a name, and splitting a line into words is slow.
+    return len(line) <= _LONGEST_NAME and words_of(line).endswith(endings)
 
 
 def _steady(line: str) -> str:
@@ -64,6 +75,8 @@ def _steady(line: str) -> str:
 
     A number or time that stands alone, as in a timetable, stays.
     """
+    if not has_digit(line):
+        return line
     words = about_words_of(line)
     if words <= 1:
         return line
@@ -73,10 +86,12 @@ def _steady(line: str) -> str:
 
 
 def _most_letters(page: HtmlPage) -> int:
-    """Return an upper bound of the letters in the text of a page, which is fast to compute."""
+    """Return about how many letters a page has at most, except for links. This is fast."""
     blocks = page.blocks
-    walked = sum([len(text) for text, _, _ in blocks.lines])
-    return walked + sum([each.letters for each in blocks.left_out if not each.is_read])
+    walked = sum(
+        [len(text) for text, linked, _ in blocks.lines if linked <= _LINKED_SHARE * len(text)]
+    )
+    return walked + sum([each.letters for each in blocks.left_out if _is_apart(each)])
 
 
 def _lines(page: HtmlPage) -> Iterator[TextLine]:
@@ -93,7 +108,12 @@ def _lines(page: HtmlPage) -> Iterator[TextLine]:
         yield from part.lines
 
 
+def _is_apart(left_out: LeftOut) -> bool:
+    """Return whether an element wasn't read, and is no navigation, which consists of links."""
+    return not left_out.is_read and left_out.node.tag_id != _NAV
+
+
 def _may_tell_apart(left_out: LeftOut) -> bool:
-    if left_out.is_read or is_called_consent(left_out.node):
+    if not _is_apart(left_out) or is_called_consent(left_out.node):
         return False
     return (left_out.name or label_of(left_out.node)) != Label.COMMENTS
