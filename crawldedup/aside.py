@@ -33,14 +33,12 @@ _CHUNK_BYTES: Final = 1 << 16
 _GZIP: Final = 31  # zlib's number for the gzip format
 
 
-def check_path(name: str, value: object) -> str | None:
-    """Check the path of a file of items, and return it. "" turns the file off, and becomes None.
+def check_path(name: str, value: object) -> str:
+    """Check the path of a file of items, and return it.
 
     Raises ConfigurationError, with a message that begins with `name`, unless the name of the file
     ends with .gz, its folder exists, and the file is new, empty, or already has such items.
     """
-    if value == "":
-        return None
     path = string(name, value)
     if not path.endswith(SUFFIX):
         raise refused(name, value, 'a file whose name ends with .gz, such as "aside.jl.gz"')

@@ -80,11 +80,9 @@ def _check_budget(name: str, value: object) -> int | None:
     return pages
 
 
-def _report(name: str, value: object) -> str | None:
+def _report(name: str, value: object) -> str:
     from crawldedup.report.render import check_path
 
-    if value == "":
-        return None
     check_path(name, Path(checks.string(name, value)))
     return str(value)
 
@@ -94,6 +92,11 @@ _option: Final = partial(option, owner="crawl")
 
 def _optional(check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
     return option(None, checks.optional(check), help, owner=owner, kind=kind)
+
+
+def _or_off(check: checks.Check) -> checks.Check:
+    """Turn the check of a file into one that also accepts "", which becomes None."""
+    return lambda name, value: None if value == "" else check(name, value)
 
 
 def _word(default: str, allowed: str, help: str, owner: str = "crawl") -> Any:
@@ -179,7 +182,7 @@ class CrawlOptions(Options):
         "nearly all pages are left out of the text.",
     )
     set_aside: str | None = _optional(
-        check_path,
+        _or_off(check_path),
         "A file in which dropped items are saved, so that `crawldedup restore` can bring them "
         'back: "aside.jl.gz". Later crawls append to it. With "", items are not saved.',
     )
@@ -233,7 +236,7 @@ class CrawlOptions(Options):
         "the spider and the time.",
     )
     report: str | None = _optional(
-        _report,
+        _or_off(_report),
         "A file to which a report is written when the crawl ends: a page (.html), data (.json), "
         'or a row for every verdict (.csv, .jsonl, .parquet). With "", no report is written.',
     )
