@@ -200,8 +200,8 @@ def may_change(marks: bytes) -> bool:
     if page is None:
         return False
     content = page.content
-    has_rest = content.rest is not None
-    return content.has_lead or has_rest or bool(content.players or content.data)
+    has_values = bool(content.players or content.data)
+    return content.has_lead or has_values or content.rest is not None
 
 
 def kind_of_datum(name: int) -> str:

@@ -135,6 +135,7 @@ class Blocks:
     numbers from its own to before its end. `names` are the labels from their attributes. `media`
     are pictures, frames and players. `content` has the `mem_id` of elements that hold most of the
     page. `left_out` are elements that were, or may be, left out because of their names or tags.
+    `anchors` has the `mem_id` of each <a> that isn't a link.
     """
 
     nodes: list[LexborNode]
@@ -147,6 +148,7 @@ class Blocks:
     media: list[LexborNode]
     content: frozenset[int] = frozenset()
     left_out: Sequence["LeftOut"] = ()
+    anchors: Set[int] = frozenset()
 
     def children(self, block: int) -> Iterator[int]:
         """Yield the direct children of a block."""
@@ -205,11 +207,13 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
     return _walk(tree.body, _anchors(tree), _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS)
 
 
-def blocks_in(tree: LexborHTMLParser, nodes: Sequence[LexborNode]) -> Iterator[Blocks]:
-    """Yield the blocks inside of each element, leaving out only controls, programs and the like."""
-    anchors = _anchors(tree) if nodes else frozenset()
+def blocks_in(page: Blocks, nodes: Sequence[LexborNode]) -> Iterator[Blocks]:
+    """Yield the blocks inside of each of some elements of a page.
+
+    Only controls, programs and the like are left out.
+    """
     for node in nodes:
-        yield _walk(node, anchors, _WITHOUT_CONTROLS)
+        yield _walk(node, page.anchors, _WITHOUT_CONTROLS)
 
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
@@ -236,6 +240,11 @@ class LeftOut(NamedTuple):
     letters: int  # its letters, as `size_of` counts them
     name: int  # the label from its attributes, unless it was left out because of its tag
     is_read: bool = False  # whether it is so short that it was read anyway
+
+    @property
+    def has_comments(self) -> bool:
+        """Whether it is named after comments, no matter why it was left out."""
+        return (self.name or label_of(self.node)) == Label.COMMENTS
 
 
 def _content_among(
@@ -434,7 +443,9 @@ def _walk(  # noqa: C901, PLR0915
         opened.append(node)
         roles.append(role)
         node = child
-    return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media, content, left_out)
+    return Blocks(
+        nodes, parents, ends, kinds, names, lines, links_met, media, content, left_out, anchors
+    )
 
 
 def _is_held(node: LexborNode, holders: Set[int], content: frozenset[int]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from crawldedup.reading.block_names import Label, is_number_of_reply, label_of
+from crawldedup.reading.block_names import Label, is_number_of_reply
 from crawldedup.reading.blocks import BOILERPLATE, Blocks, TextLine, blocks_in, kind_of
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.mark_words import (
@@ -115,7 +115,7 @@ def _lines(page: HtmlPage) -> Iterator[str]:
     """Yield the lines of comments that are more than a link, a date or a count."""
     blocks = page.blocks
     seen = 0
-    for lines in _parts(page, blocks):
+    for lines in _parts(blocks):
         for text, linked, _ in lines:
             seen += 1
             if seen > _MOST_LINES:
@@ -124,17 +124,13 @@ def _lines(page: HtmlPage) -> Iterator[str]:
                 yield text
 
 
-def _parts(page: HtmlPage, blocks: Blocks) -> Iterator[Sequence[TextLine]]:
+def _parts(blocks: Blocks) -> Iterator[Sequence[TextLine]]:
     """Yield the parts of a page that contain comments, as lines."""
     spans = [*_spans(blocks), *_replies(blocks)]
     if spans:
         yield _written(blocks, spans)
-    nodes = [
-        each.node
-        for each in blocks.left_out
-        if not each.is_read and (each.name or label_of(each.node)) == Label.COMMENTS
-    ]
-    for part in blocks_in(page.tree, nodes):
+    nodes = [each.node for each in blocks.left_out if not each.is_read and each.has_comments]
+    for part in blocks_in(blocks, nodes):
         yield _written(part, [range(len(part.ends))])
 
 

@@ -171,7 +171,16 @@ def _text_of(page: HtmlPage, extractor: Extractor, *, min_words: int, unselected
         name_line = tidy(page.name)
         main = f"{name_line}\n{main}".strip()
     is_guess = extractor.is_heuristic and whole is None
-    return PageText(main, whole, page, unselected, core, comments, name_line, is_guess)
+    return PageText(
+        main=main,
+        whole=whole,
+        source=page,
+        unselected=unselected,
+        core=core,
+        comments=comments,
+        name_line=name_line,
+        is_guess=is_guess,
+    )
 
 
 _AS_IT_IS: Final = Extractor(

@@ -55,7 +55,6 @@ _MOST_SOURCES: Final = 10
 _FEWEST_TEASERS: Final = 2
 
 _FULL_NAME: Final = "full name"
-_NEXT_SITE: Final = "next site"
 _REFRESH: Final = re.compile(r"[\s\d.]{0,9}[;,]\s{0,9}url\s{0,9}=\s{0,9}['\"]?([^'\"\s]+)", re.I)
 _LONGEST_REFRESH: Final = 2_000
 
@@ -128,8 +127,12 @@ def _meta(page: HtmlPage) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in head.css("meta[property], meta[name], meta[http-equiv]")[:_MOST_META]:
         attributes = node.attributes
-        name = attributes.get("property") or attributes.get("name") or ""
-        name = name or attributes.get("http-equiv") or ""
+        name = (
+            attributes.get("property")
+            or attributes.get("name")
+            or attributes.get("http-equiv")
+            or ""
+        )
         content = attributes.get("content")
         if content:
             found.setdefault(name.lower(), content)

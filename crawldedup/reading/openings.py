@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from crawldedup.reading.blocks import Blocks, kinds_of
+from crawldedup.reading.headline import is_title
 from crawldedup.reading.page_lines import LINK
 
 _TITLES: Final = kinds_of(["h1", "h2", "h3", "h4"])
@@ -33,14 +34,13 @@ class Opening(NamedTuple):
 
 def names_of(blocks: Blocks, kept: Sequence[int]) -> Names:
     """Find the headings and the lines with links among the kept lines."""
-    kinds = blocks.kinds
     parents = blocks.parents
     lines: list[NameLine] = []
     parts: defaultdict[int, list[int]] = defaultdict(list)
     seen = {-1}
     for line in kept:
         text, linked, block = blocks.lines[line]
-        is_heading = kinds[block] in _TITLES or (block > 0 and kinds[parents[block]] in _TITLES)
+        is_heading = is_title(blocks, block)
         if not linked and not is_heading:
             continue
         lines.append((block, linked > LINK * len(text), is_heading))

@@ -267,12 +267,16 @@ class PageReader:
             return content
         with_numbers = distinguish == "numbers"
         ignored = ignored_at(self._options.ignore_marks, page.url)
+        marks = _marks_of(read, content.text, page.url, with_numbers=with_numbers)
+        # Only the numbers that change are missing from the text, so the rest is the same.
+        rest = _rest_of(read, marks)
         full = content.full
         if isinstance(full, PageContent):
-            marks = _marks_of(read, full.text, page.url, with_numbers=with_numbers)
-            full = replace(full, marks=_of_seen(marks).without(ignored))
-        marks = _marks_of(read, content.text, page.url, with_numbers=with_numbers)
-        return replace(content, marks=_of_seen(marks).without(ignored), full=full)
+            its_marks = _marks_of(read, full.text, page.url, with_numbers=with_numbers)
+            its_marks = replace(_of_seen(its_marks), rest=rest)
+            full = replace(full, marks=its_marks.without(ignored))
+        marks = replace(_of_seen(marks), rest=rest)
+        return replace(content, marks=marks.without(ignored), full=full)
 
     def _content_of_text(self, page: Page, text: str) -> PageContent:
         check_size(text)
@@ -361,15 +365,19 @@ class PageReader:
 def _marks_of(read: PageText, text: str, url: str, *, with_numbers: bool) -> ShownMarks:
     """Return the marks of a page, given its compared text."""
     marks = read_marks(read.source, text, url, with_numbers=with_numbers)
-    if read.is_guess:
-        names = [name.words for name in marks.names]
-        marks = replace(marks, rest=rest_of(read.source, read.compared, names))
     comments = read.comments
     if comments.are_content:
         return replace(marks, comments_are_text=True)
     if not comments.lines:
         return marks
     return replace(marks, comments=comments.remembered, remarks=comments.remarks)
+
+
+def _rest_of(read: PageText, marks: ShownMarks) -> str | None:
+    """Return the text outside the main text, if the main text was guessed and there is much."""
+    if not read.is_guess:
+        return None
+    return rest_of(read.source, read.compared, [name.words for name in marks.names])
 
 
 def _main_of(content: PageContent, read: PageText) -> MainText:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from crawldedup.reading.ages import without_ages
-from crawldedup.reading.block_names import Label, is_called_consent, label_of
+from crawldedup.reading.block_names import Label, is_called_consent
 from crawldedup.reading.blocks import LeftOut, TextLine, blocks_in, kind_of
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.mark_words import (
@@ -104,7 +104,7 @@ def _lines(page: HtmlPage) -> Iterator[TextLine]:
         if not is_spoken[line[2]]:
             yield line
     nodes = [each.node for each in blocks.left_out if _may_tell_apart(each)]
-    for part in blocks_in(page.tree, nodes):
+    for part in blocks_in(blocks, nodes):
         yield from part.lines
 
 
@@ -114,6 +114,5 @@ def _is_apart(left_out: LeftOut) -> bool:
 
 
 def _may_tell_apart(left_out: LeftOut) -> bool:
-    if not _is_apart(left_out) or is_called_consent(left_out.node):
-        return False
-    return (left_out.name or label_of(left_out.node)) != Label.COMMENTS
+    is_consent = is_called_consent(left_out.node)
+    return _is_apart(left_out) and not is_consent and not left_out.has_comments
