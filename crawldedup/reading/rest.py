@@ -5,7 +5,7 @@ tells a page apart from others, the rest does: see `crawldedup.marks.relation`.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from crawldedup.reading.ages import without_ages
@@ -47,9 +47,10 @@ def rest_of(page: HtmlPage, main: str, names: Collection[str] = ()) -> str | Non
     least = max(_LEAST, _LEAST_SHARE * len(main))
     if _most_letters(page) - len(main) < least:
         return None
-    known = set(main.split("\n"))
-    lines = [text for text, linked, _ in _lines(page) if linked <= _LINKED_SHARE * len(text)]
-    said = list(set(tidy("\n".join(lines)).split("\n")) - known)
+    lines = _lines(page, main, least)
+    if lines is None:
+        return None
+    said = list(set(tidy("\n".join(lines)).split("\n")) - set(main.split("\n")))
     letters = sum(map(len, said))
     if letters <= _MOST_LETTERS:
         endings = tuple(names)
@@ -88,24 +89,48 @@ def _steady(line: str) -> str:
 def _most_letters(page: HtmlPage) -> int:
     """Return about how many letters a page has at most, except for links. This is fast."""
     blocks = page.blocks
-    walked = sum(
-        [len(text) for text, linked, _ in blocks.lines if linked <= _LINKED_SHARE * len(text)]
-    )
+    walked = sum(map(len, _unlinked(blocks.lines)))
     return walked + sum([each.letters for each in blocks.left_out if _is_apart(each)])
 
 
-def _lines(page: HtmlPage) -> Iterator[TextLine]:
-    """Yield the lines of a page except comments and what asks for consent."""
+def _lines(page: HtmlPage, main: str, least: float) -> list[str] | None:
+    """Return the lines of a page except links, comments and what asks for consent.
+
+    Walking what was left out is slow, so this returns None once it is clear that fewer letters than
+    `least` are not in the main text.
+    """
     blocks = page.blocks
     is_spoken: list[bool] = []
     for name, parent in zip(blocks.names, blocks.parents, strict=True):
         is_spoken.append(name in _SPOKEN or (parent >= 0 and is_spoken[parent]))
-    for line in blocks.lines:
-        if not is_spoken[line[2]]:
-            yield line
-    nodes = [each.node for each in blocks.left_out if _may_tell_apart(each)]
-    for part in blocks_in(blocks, nodes):
-        yield from part.lines
+    lines = _unlinked([line for line in blocks.lines if not is_spoken[line[2]]])
+    # Long ones first, because these are often menus.
+    apart = sorted(filter(_is_apart, blocks.left_out), key=_letters_of, reverse=True)
+    most = _letters_beside(lines, main) + sum(map(_letters_of, apart))
+    for each in apart:
+        if most < least:
+            return None
+        most -= each.letters
+        if _may_tell_apart(each):
+            for part in blocks_in(blocks, [each.node]):
+                shown = _unlinked(part.lines)
+                most += sum(map(len, shown))
+                lines += shown
+    return lines
+
+
+def _unlinked(lines: Iterable[TextLine]) -> list[str]:
+    """Return the texts of lines that aren't mostly links."""
+    return [text for text, linked, _ in lines if linked <= _LINKED_SHARE * len(text)]
+
+
+def _letters_beside(lines: Iterable[str], main: str) -> int:
+    """Count the letters of lines that are not in the main text."""
+    return sum(map(len, set(lines).difference(main.split("\n"))))
+
+
+def _letters_of(left_out: LeftOut) -> int:
+    return left_out.letters
 
 
 def _is_apart(left_out: LeftOut) -> bool:
@@ -115,4 +140,15 @@ def _is_apart(left_out: LeftOut) -> bool:
 
 def _may_tell_apart(left_out: LeftOut) -> bool:
     is_consent = is_called_consent(left_out.node)
-    return _is_apart(left_out) and not is_consent and not left_out.has_comments
+    return not is_consent and not left_out.has_comments and not _is_menu(left_out)
+
+
+def _is_menu(left_out: LeftOut) -> bool:
+    """Return whether an element consists mostly of links. This is faster than reading its lines."""
+    node = left_out.node
+    linked = sum([len(link.text(strip=True)) for link in node.css("a")])
+    if not linked:
+        return False
+    programs = sum([len(each.text(strip=True)) for each in node.css("script, style")])
+    letters = len(node.text(strip=True)) - programs
+    return linked > _LINKED_SHARE * letters

@@ -19,7 +19,7 @@ from crawldedup.reading.extract import TEXT_PROFILE
 from crawldedup.reading.reader import PageReader
 
 ROOT = Path(__file__).parents[2]
-GOLDEN = ("text11", "33e23179", "f7528c9c")
+GOLDEN = ("text11", "33e23179", "0b9fd87d")
 READER = """
 import contextlib
 import mmh3
