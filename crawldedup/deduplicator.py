@@ -215,7 +215,7 @@ class Deduplicator:
 
         Args:
             page: The URL that the page was checked with, or a fingerprint of the text.
-            identity: The identity that the page was checked with.
+            identity: The identity that the page was checked with. A fingerprint needs none.
             scope_key: The scope key that the page was checked with.
 
         Returns:

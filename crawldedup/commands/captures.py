@@ -113,11 +113,11 @@ def _page_of_body(
 def _page_of_text(
     url: str, declared: MediaType, body: bytes, *, may_be_html: bool
 ) -> Page | Unread:
-    # A record of extracted text is text, whatever it begins with.
     """Return a page of plain text, or of HTML that was sent as plain text.
 
     The result is `Unread` if its bytes aren't text in the declared encoding.
     """
+    # A record of extracted text is text, whatever it begins with.
     if may_be_html and is_html(
         text_of(body, declared.charset, "replace"), parts=declared.name != "text/markdown"
     ):

@@ -29,10 +29,10 @@ Request = TypeVar("Request")
 
 
 class Step(StrEnum):
-    """What to do with a request: make it, or skip it because its place has ended.
+    """What to do with a request for a part of the site that may have ended.
 
-    With CHECKED and NO_ROOM, it is made although its place has ended: as a check, or because no
-    more skipped requests can be kept.
+    MADE: the part hasn't ended. SKIPPED: it has ended. With CHECKED and NO_ROOM, it has ended, but
+    the request is made anyway: as a check, or because no more skipped requests can be kept.
     """
 
     MADE = "made"

@@ -40,8 +40,10 @@ class DatedPages:
     def repeats(self, url: str, read: ReadPage) -> bool:
         """Return whether a page says the same as an earlier one, except for the date.
 
-        This is not so for the minutes of two meetings. If both pages have too few words to compare,
-        equal names are enough.
+        Both need the same name, apart from the date, and most of their words in common. The minutes
+        of two meetings have the same name but different words, so they don't repeat each other. If
+        both pages have too few words to compare, the name is enough. A page that has a date in its
+        name, and repeats none, is remembered.
         """
         name = dated_name(url, read.marks)
         if name is None:

@@ -61,7 +61,10 @@ _ANY_DATA: Final = "script:not([src])"
 
 
 class Elements(NamedTuple):
-    """The elements of a page that say something about the content besides its text."""
+    """The elements of a page that declare something about its content.
+
+    These are scripts with data, form controls, microdata properties, and places on maps.
+    """
 
     scripts: list[LexborNode]
     controls: list[LexborNode]

@@ -338,7 +338,8 @@ class PageReader:
     def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
         """Make the fingerprints of many pages at once.
 
-        They have everything that the options require.
+        With the options `paragraphs` and `keep_texts`, they include the hashes of the paragraphs
+        and the compressed text.
         """
         options = self._options
         results = fingerprints(contents, min_words=options.min_words, key=key)

@@ -158,10 +158,10 @@ class RulesMiddleware:
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
     def _aim_of(self, url: str, request: Request) -> Aim | None:
-        """Return the URL whose content the rules expect from a request, or None if no rule applies.
+        """Return the page to which the rules say a request leads, or None if no rule applies.
 
-        The result includes the callback and the rule of a CrawlSpider, because other callbacks
-        yield other items from the same page.
+        The callback and the rule of a CrawlSpider are part of the result, because different
+        callbacks yield different items from the same page.
         """
         number = request.meta.get("rule")
         callback = (

@@ -348,11 +348,15 @@ def _of_copies(copies: DataFrame, similar: DataFrame) -> DataFrame:
 
 
 def namesakes(judged: DataFrame, single: DataFrame) -> DataFrame:
-    """Pair the pages that share an exact key, as `later` and `earlier`. Some pairs come twice.
+    """Pair the pages that have the same twin key, digest, identity or address.
+
+    As in `engine.namesakes`, a page is paired with the first page of its key and with a few pages
+    before it, as `later` and `earlier`. Some pairs come twice.
 
     Args:
-        judged: The pages to decide about.
-        single: The first page with each text and its marks. These are also paired with each other.
+        judged: The pages to decide about. They are paired with one another.
+        single: The first page with each combination of text and marks. They are paired with one
+            another as well, but not by their twin keys.
     """
     sources = [(name, pages) for name in engine.SHARED for pages in (judged, single)]
     rows = [
