@@ -97,7 +97,10 @@ def run(given: Namespace, output: Output) -> None:
     data = {"pages": len(pages), "outcomes": dict(outcomes), "manifest": asdict(score)}
     count = f"{len(pages)} pages were crawled."
     if path is not None:
-        report = f"The report is in {printable(str(path))}: open it in a browser."
+        report = (
+            f"The report is in {printable(str(path))}: open it in a browser. Its links no longer "
+            "work, because the demo site has ended."
+        )
     else:
         report = "To get a report, run `pip install duckdb jinja2` first."
     output.show(data, f"{count} {report}", *score_lines(score))

@@ -21,26 +21,33 @@ PAGES = (
     ("/en/reading-the-tide/", "the article"),
     ("/en/reading-the-tide/?sid=cd6a79", "with a session ID"),
     ("/print/en/reading-the-tide.html", "as a print view"),
-    ("/partners/1/story-4042/", "at a partner, in another template"),
+    ("/partners/1/story-4042/", "in a partner's template"),
     ("/en/reading-the-tide/second-edition/", "with a few words edited"),
     ("/calendar/2023-11/", "November"),
     ("/calendar/2023-12/", "December"),
 )
 STORIES = 5
-# Narrow, so that it can be read on a phone.
-WIDTH, HEIGHT = 540, 462
-LEFT, RIGHT = 8, 324
-WIDTH_OF_PAGE, WIDTH_OF_VERDICT = 304, 208
+# As narrow as the longest URL permits, so that a phone shows the text in a readable size.
+WIDTH, HEIGHT = 420, 462
+LEFT, RIGHT = 8, 412
 TOP, ROW, HEIGHT_OF_ROW, GAP = 66, 52, 46, 26
 FIRST_LINE, SECOND_LINE, INDENT = 19, 37, 10
 STYLE = """
 text { fill: #1b1b1b; font: 14px sans-serif }
+.ground { fill: #ffffff }
 .head { font-weight: bold }
-.url { font: 13px monospace }
+.url { font: 14px monospace }
 .note { fill: #4a4a4a; font-size: 13px }
-.row { fill: #f3f4f6 }
+.end { text-anchor: end }
 .kept { fill: #e6f4e6; stroke: #3d8b40; stroke-width: 1.3 }
 .dropped { fill: #fdefdd; stroke: #c77b1d; stroke-width: 1.3 }
+@media (prefers-color-scheme: dark) {
+text { fill: #e7eaee }
+.ground { fill: #0d1117 }
+.note { fill: #bac2cc }
+.kept { fill: #16301b; stroke: #57a85b }
+.dropped { fill: #38270f; stroke: #d6923c }
+}
 """
 
 
@@ -72,16 +79,16 @@ class Row:
     @property
     def result(self) -> str:
         """What happens to its items."""
-        return "kept" if self.is_kept else "items dropped"
+        return "kept" if self.is_kept else "dropped"
 
 
 def draw(path: Path) -> None:
     """Draw the picture."""
     svg = new_svg(TITLE, STYLE, WIDTH, HEIGHT)
-    # Pages with a dark theme show the picture on white as well.
-    ElementTree.SubElement(svg, "rect", width=f"{WIDTH}", height=f"{HEIGHT}", fill="#ffffff")
+    # Opaque, because a browser may draw it in dark colors on a light page, and the other way round.
+    add_box(svg, 0, 0, WIDTH, HEIGHT, "ground")
     add_text(svg, LEFT + INDENT, 28, "What the crawl fetches", "head")
-    add_text(svg, RIGHT + INDENT, 28, "What crawldedup does", "head")
+    add_text(svg, RIGHT - INDENT, 28, "Its items are", "head end")
     for number, row in enumerate(rows()):
         is_month = number >= STORIES
         top = TOP + ROW * number + GAP * is_month
@@ -105,15 +112,17 @@ def rows() -> list[Row]:
 
 def add_row(svg: ElementTree.Element, row: Row, top: int) -> None:
     """Add one URL, what is found there, and its verdict."""
-    add_box(svg, LEFT, top, WIDTH_OF_PAGE, "row")
+    box = add_box(svg, LEFT, top, RIGHT - LEFT, HEIGHT_OF_ROW, "kept" if row.is_kept else "dropped")
+    box.set("rx", "6")
     add_text(svg, LEFT + INDENT, top + FIRST_LINE, row.path, "url")
+    add_text(svg, RIGHT - INDENT, top + FIRST_LINE, row.result, "head end")
     add_text(svg, LEFT + INDENT, top + SECOND_LINE, row.note, "note")
-    add_box(svg, RIGHT, top, WIDTH_OF_VERDICT, "kept" if row.is_kept else "dropped")
-    add_text(svg, RIGHT + INDENT, top + FIRST_LINE, row.words)
-    add_text(svg, RIGHT + INDENT, top + SECOND_LINE, row.result, "note")
+    add_text(svg, RIGHT - INDENT, top + SECOND_LINE, row.words, "note end")
 
 
-def add_box(svg: ElementTree.Element, left: int, top: int, width: int, look: str) -> None:
-    """Add a box of one row."""
-    place = {"x": f"{left}", "y": f"{top}", "width": f"{width}", "height": f"{HEIGHT_OF_ROW}"}
-    ElementTree.SubElement(svg, "rect", place, rx="6", **{"class": look})
+def add_box(
+    svg: ElementTree.Element, left: int, top: int, width: int, height: int, look: str
+) -> ElementTree.Element:
+    """Add a rectangle, and return it."""
+    place = {"x": f"{left}", "y": f"{top}", "width": f"{width}", "height": f"{height}"}
+    return ElementTree.SubElement(svg, "rect", place, **{"class": look})
