@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 try:
     import httpx
 except ImportError as error:
-    raise errors.MissingDependencyError(
-        f"{error}; crawldedup.client needs: pip install httpx"
+    raise errors.MissingDependencyError.of_extra(
+        "client", f"{error}; crawldedup.client needs"
     ) from error
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]

@@ -332,8 +332,8 @@ def pyarrow_for(path: Path) -> Any:
         import pyarrow as pa
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{path} is a Parquet file, and reading it needs: pip install pyarrow"
+        raise MissingDependencyError.of_extra(
+            "parquet", f"{path} is a Parquet file, and reading it needs pyarrow"
         ) from error
     return pa
 

@@ -99,7 +99,7 @@ def run(given: Namespace, output: Output) -> None:
     if path is not None:
         report = f"The report is in {printable(str(path))}: open it in a browser."
     else:
-        report = "To get a report, run `pip install duckdb jinja2` first."
+        report = "To get a report, run `pip install 'crawldedup[report]'` first."
     output.show(data, f"{count} {report}", *score_lines(score))
 
 

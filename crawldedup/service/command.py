@@ -178,9 +178,8 @@ def _check_packages() -> None:
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        packages = "uvicorn uvloop prometheus-client jinja2"
-        raise MissingDependencyError(
-            f"{error}; `crawldedup serve` needs: pip install {packages}"
+        raise MissingDependencyError.of_extra(
+            "server", f"{error}; `crawldedup serve` needs"
         ) from error
 
 

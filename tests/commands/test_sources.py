@@ -353,7 +353,7 @@ def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
         True,
     )
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match="pip install pyarrow"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'crawldedup\[parquet\]'"):
         list(readable_sources([str(path)]))
 
 
