@@ -186,10 +186,11 @@ def explain(
 ) -> None:
     """Show the verdict that a crawl would give now for each page, and why.
 
-    `meta` has arguments for each `Page`.
+    `meta` has arguments for each `Page`. If no page can be compared, the exit status is 1.
     """
     require_existing(dedup)
     options = dedup.options
+    is_any = False
     for page in output.counted(pages):
         try:
             told = dedup.explain(
@@ -203,6 +204,7 @@ def explain(
         except PageError as error:
             output.skip(page.url, error)
             continue
+        is_any = True
         plain = wire.plain(told)
         value = {
             **plain.pop("verdict"),
@@ -218,6 +220,9 @@ def explain(
             or (site_of(page.url) if options.scope == "site" else ""),
         }
         output.show(value, *_explanation_in_words(value, told, detail))
+    if not is_any:
+        # As with `check`: a program that only reads the exit status must notice.
+        output.status = 1
 
 
 def _explanation_in_words(
