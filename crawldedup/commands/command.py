@@ -191,6 +191,17 @@ def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
     return Deduplicator(**checked)
 
 
+def require_existing(dedup: Deduplicator) -> str:
+    """Return the profile of an index that exists.
+
+    Raises ConfigurationError if it doesn't, with a message that lists those that do, and StoreError
+    if the store can't be used.
+    """
+    from crawldedup.stores.registry import require_index
+
+    return require_index(dedup.options.store, dedup.options.namespace)
+
+
 class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError, which `run_command` handles, instead of exiting."""

@@ -307,3 +307,35 @@ def test_a_terminated_scan_tells_how_it_goes_on(run: Run, monkeypatch: pytest.Mo
     said = run(f"scan {feed(TEXTS[:3])} -o out.csv")
     assert (said.status, "continue from out.csv.scan" in said.err) == (143, True)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(
+    ("command", "names_temporary"),
+    [
+        ("scan pages.jl", True),
+        ("filter pages.jl -o out.jsonl", True),
+        ("filter - -o out.jsonl", True),
+        ("scan pages.jl -o o.csv", False),
+    ],
+)
+def test_without_room_for_temporary_files_the_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, *, names_temporary: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    feed(collection(originals=200))
+    Path("small").mkdir()
+    # Files end at 100 kB, which Python tells as it tells that a disk is full.
+    limited = f"ulimit -f 100; trap '' XFSZ; exec {sys.executable} -m crawldedup.cli {command}"
+    failed = subprocess.run(
+        ["bash", "-c", limited],
+        env={**ENVIRONMENT, "TMPDIR": str(tmp_path / "small")},
+        input=Path("pages.jl").read_text(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = "the temporary folder %s: File too large; set TMPDIR to a folder with more room"
+    *_, last = failed.stderr.splitlines()
+    expected = said % (tmp_path / "small") if names_temporary else "o.csv.scan: File too large"
+    assert (failed.returncode, last) == (2, f"crawldedup: {expected}")
+    assert [*Path("small").iterdir()] == []
