@@ -405,8 +405,8 @@ def complete(given: argparse.Namespace, output: Output) -> None:
     try:
         import shtab
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{error}; `crawldedup completion` needs: pip install shtab"
+        raise MissingDependencyError.of_extra(
+            "completion", f"{error}; `crawldedup completion` needs"
         ) from error
     script = shtab.complete(parser(), given.shell)
     if output.as_json:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from crawldedup import checks, errors, wire
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.passwords import shown_url
 from crawldedup.verdict import CheckedText, Match, Verdict
 
 if TYPE_CHECKING:
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
 try:
     import httpx
 except ImportError as error:
-    raise errors.MissingDependencyError(
-        f"{error}; crawldedup.client needs: pip install httpx"
+    raise errors.MissingDependencyError.of_extra(
+        "client", f"{error}; crawldedup.client needs"
     ) from error
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]
 
 T = TypeVar("T")
 
+_SCHEMES: Final = ("http", "https")
 BATCH: Final = 20  # A service takes 8 MB at once.
 OnUnreadable = Callable[["Page", PageError], None]
 
@@ -203,6 +205,26 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def _checked_url(url: str) -> httpx.URL:
+    """Return the address of a service.
+
+    Raises ConfigurationError for one that no request can be sent to, however often it is tried.
+    """
+    try:
+        address = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError) as error:
+        raise _refused_url(url, f" ({error})") from None
+    if address.scheme not in _SCHEMES or not address.host:
+        is_bare = "://" not in url and url.strip("/")
+        raise _refused_url(url, f": write http://{shown_url(url).strip('/')}" if is_bare else "")
+    return address
+
+
+def _refused_url(url: str, remedy: str) -> errors.ConfigurationError:
+    allowed = f"the address of a service, such as http://localhost:8300{remedy}"
+    return checks.refused("url", shown_url(str(url)), allowed)
+
+
 def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
     """Split pages into batches of up to `size` pages.
 
@@ -229,7 +251,8 @@ class _Common:
         headers = {"content-type": "application/json"}
         if token:
             headers["authorization"] = f"Bearer {token}"
-        self._http = self._transport(base_url=url, headers=headers, timeout=timeout_seconds)
+        address = _checked_url(url)
+        self._http = self._transport(base_url=address, headers=headers, timeout=timeout_seconds)
         self._patience = patience_seconds
 
     def _send(self, request: _Request[Any]) -> Any:
@@ -264,7 +287,8 @@ class Client(_Common, AbstractContextManager["Client"]):
     Threads may share an instance.
 
     Args:
-        url: The address of the service.
+        url: The address of the service. ConfigurationError is raised if it doesn't begin with
+            http:// or https://.
         token: The token of the service, if it needs one.
         timeout_seconds: The maximum number of seconds to wait for an answer.
         patience_seconds: How many seconds to keep trying while the service is busy, stopping or

@@ -2,12 +2,18 @@
 
 from typing import Any
 
-from crawlee import RequestState
-from crawlee.errors import ContextPipelineInterruptedError
-
 from crawldedup.adapter import HTML, MARK, CrawlDeduplicator
+from crawldedup.errors import MissingDependencyError
 from crawldedup.reading.charsets import label_in_type
 from crawldedup.verdict import MainText
+
+try:
+    from crawlee import RequestState
+    from crawlee.errors import ContextPipelineInterruptedError
+except ImportError as error:
+    raise MissingDependencyError.of_extra(
+        "crawlee", f"{error}; crawldedup.crawlee needs"
+    ) from error
 
 
 class DedupHook(CrawlDeduplicator):

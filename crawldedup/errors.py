@@ -36,6 +36,11 @@ class ConfigurationError(CrawlDedupError, ValueError):
 class MissingDependencyError(ConfigurationError):
     """Raised if an optional package is missing. Install the one that the message names."""
 
+    @classmethod
+    def of_extra(cls, extra: str, what: str) -> Self:
+        """Make the error for something (`what`) that needs the packages of an extra."""
+        return cls(f"{what}: pip install 'crawldedup[{extra}]'")
+
 
 class ProfileMismatchError(CrawlDedupError):
     """Raised for an index that was made with other options, another key or another version.

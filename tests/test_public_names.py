@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +55,30 @@ def test_hooks_of_other_crawlers_do_without_scrapy(module: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "extra"),
+    [
+        ("crawldedup.client", "httpx", "client"),
+        ("crawldedup.crawlee", "crawlee", "crawlee"),
+        ("crawldedup.spark", "pyspark", "spark"),
+    ],
+)
+def test_a_module_without_its_packages_names_the_extra(
+    module: str, package: str, extra: str
+) -> None:
+    program = f"import sys; sys.modules[{package!r}] = None; import {module}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    *_, last = done.stderr.splitlines()
+    assert last.startswith("crawldedup.errors.MissingDependencyError: ")
+    assert last.endswith(f"; {module} needs: pip install 'crawldedup[{extra}]'")
+
+
+def test_the_extras_that_messages_name_exist() -> None:
+    source = "".join(path.read_text() for path in Path("crawldedup").rglob("*.py"))
+    named = set(re.findall(r"of_extra\(\s*\"(\w+)\"", source))
+    named |= set(re.findall(r"'crawldedup\[(\w+)\]", source))
+    declared = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    assert named == named & declared["optional-dependencies"].keys()
+    assert {"server", "report", "parquet", "zh", "completion"} < named

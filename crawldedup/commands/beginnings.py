@@ -7,6 +7,7 @@ from typing import BinaryIO, Final
 
 from crawldedup.commands.feeds import BOM, Fields, separator_of
 from crawldedup.commands.forms import ARRAY, CSV, LINES
+from crawldedup.commands.leftovers import names_no_temporary_room
 from crawldedup.commands.packing import BZIP2, GZIP, PACKED_SUFFIXES, XZ, ZSTANDARD, packing_of
 from crawldedup.errors import ConfigurationError
 
@@ -48,12 +49,15 @@ def form_of_beginning(head: bytes, fields: Fields) -> str | None:
 
 
 def spool_lines(stream: BinaryIO, target: BinaryIO, fields: Fields) -> None:
-    """Copy JSON lines from standard input to a file, so they can be read twice.
+    """Copy JSON lines from standard input to a temporary file, so they can be read twice.
 
     Raises:
         ConfigurationError: It begins like another format.
+        OSError: There is no room for it.
     """
-    copyfileobj(stream, target)
+    with names_no_temporary_room("crawldedup-"):
+        copyfileobj(stream, target)
+        target.flush()
     target.seek(0)
     form = form_of_beginning(target.read(_HEAD_BYTES), fields)
     if form in (ARRAY, CSV):

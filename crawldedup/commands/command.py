@@ -23,6 +23,11 @@ from rich.text import Text
 
 from crawldedup.commands.leftovers import names_no_room, unfinished_file
 from crawldedup.commands.packing import packed, packed_suffix, unpacked_name
+from crawldedup.commands.termination import (
+    TERMINATED_STATUS,
+    TerminatedError,
+    termination_raised,
+)
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
 from crawldedup.passwords import without_passwords
@@ -186,6 +191,17 @@ def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
     return Deduplicator(**checked)
 
 
+def require_existing(dedup: Deduplicator) -> str:
+    """Return the profile of an index that exists.
+
+    Raises ConfigurationError if it doesn't, with a message that lists those that do, and StoreError
+    if the store can't be used.
+    """
+    from crawldedup.stores.registry import require_index
+
+    return require_index(dedup.options.store, dedup.options.namespace)
+
+
 class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError, which `run_command` handles, instead of exiting."""
@@ -282,12 +298,13 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
     """Run a command, print its error if it fails, and return its exit status.
 
     The status is 0 if the command is done or nobody reads its output anymore, 1 if it is done
-    except for sources that could not be read, 2 if it is not possible as requested, and 130 if it
-    was interrupted.
+    except for sources that could not be read, 2 if it is not possible as requested, 130 if it was
+    interrupted (Ctrl-C), and 143 if it was terminated (SIGTERM).
     """
     output = Output(as_json=as_json)
     try:
-        command(output)
+        with termination_raised():
+            command(output)
         # A closed pipe or a full disk is noticed here rather than when Python exits.
         with names_no_room(STANDARD_OUTPUT):
             sys.stdout.flush()
@@ -303,6 +320,8 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
     except (CrawlDedupError, UnicodeError) as error:
         output.error(error)
         return 2
+    except TerminatedError:
+        return TERMINATED_STATUS
     except KeyboardInterrupt:
         return 130
     return output.status

@@ -1,6 +1,5 @@
 """Read the rows of feeds, which are JSON lines, CSV, JSON arrays or Parquet."""
 
-import codecs
 import csv
 import io
 import json
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self
 
 from crawldedup.commands.items import MOST_BYTES
+from crawldedup.commands.misnamed import HEAD_BYTES, check_beginning
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
@@ -32,13 +32,6 @@ _MOST_DIGITS: Final = 4000
 _SEPARATORS: Final = (",", ";", "\t")
 _MOST_NAMED: Final = 10
 _LONGEST_NAME: Final = 40
-_MARKS: Final = {
-    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-}
-"""The byte order marks of encodings that feeds must not have. One begins like the other."""
-
-_LONGEST_MARK: Final = 4
 
 
 class Fields(NamedTuple):
@@ -77,22 +70,6 @@ class NotUtf8Error(ValueError):
             "it is not UTF-8, which feeds have to be; convert the file, for example with `iconv "
             "-f windows-1252 -t utf-8`"
         )
-
-
-def _check_beginning(head: bytes) -> None:
-    """Raise ValueError if a feed begins in UTF-16 or UTF-32, with or without a byte order mark."""
-    if encoding := _wide_encoding_of(head):
-        raise ValueError(
-            f"it seems to be {encoding}, and feeds are read in UTF-8; convert the file, for "
-            f"example by `iconv -f {encoding.lower()} -t utf-8`"
-        )
-
-
-def _wide_encoding_of(head: bytes) -> str:
-    for encoding, marks in _MARKS.items():
-        if head.startswith(marks):
-            return encoding
-    return "UTF-16" if b"\0" in head[:_LONGEST_MARK] else ""
 
 
 class QuoteError(ValueError):
@@ -142,7 +119,7 @@ def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
     """Yield the lines of a file. A line that's too long is discarded, and its row has an error.
 
     Raises:
-        ValueError: The beginning of the file shows that it isn't UTF-8.
+        ValueError: The beginning of the file shows that it isn't such a file, or isn't UTF-8.
     """
     for number, line in enumerate(_lines_of(file)):
         if len(line) >= MOST_BYTES:
@@ -152,7 +129,7 @@ def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
             )
             continue
         if number == 0:
-            _check_beginning(line)
+            check_beginning(line)
             line = line.removeprefix(BOM)
         yield FeedRow(line, line) if line.strip() else FeedRow()
 
@@ -200,7 +177,7 @@ def rows_of_csv(file: BinaryIO, fields: Fields | None) -> Iterator[FeedRow]:
             if len(line) >= MOST_BYTES:
                 raise csv.Error(f"a line must be shorter than {MOST_BYTES:,} bytes")
             if number == 0:
-                _check_beginning(line)
+                check_beginning(line)
                 line = line.removeprefix(BOM)
             lines_of_row.append(line)
             yield _lenient(line)
@@ -279,8 +256,9 @@ def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
     decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_int=_number_of)
     # Bytes that are not UTF-8 are written as they were read.
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-    buffer = text.read(_BLOCK).lstrip()
-    _check_beginning(buffer[:_LONGEST_MARK].encode("utf-8", "surrogateescape"))
+    buffer = text.read(_BLOCK)
+    check_beginning(buffer[:HEAD_BYTES].encode("utf-8", "surrogateescape"))
+    buffer = buffer.lstrip()
     if buffer[:1] != "[":
         raise ValueError("it is not an array of items")
     place = 1
@@ -332,8 +310,8 @@ def pyarrow_for(path: Path) -> Any:
         import pyarrow as pa
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{path} is a Parquet file, and reading it needs: pip install pyarrow"
+        raise MissingDependencyError.of_extra(
+            "parquet", f"{path} is a Parquet file, and reading it needs pyarrow"
         ) from error
     return pa
 

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Final
 
 _PART: Final = ".part"
@@ -53,6 +54,36 @@ def names_no_room(target: str) -> Iterator[None]:
     except OSError as error:
         if error.filename is None and error.errno in _NO_ROOM:
             error.filename = target
+        raise
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """Make a folder for temporary files, which is removed at the end.
+
+    Raises OSError. If there is no room in it, the error names TMPDIR as a remedy.
+    """
+    with (
+        names_no_temporary_room(prefix),
+        TemporaryDirectory(prefix=prefix) as name,
+    ):
+        yield Path(name)
+
+
+@contextmanager
+def names_no_temporary_room(prefix: str) -> Iterator[None]:
+    """Let an error that says that there is no room for temporary files say how to get more.
+
+    Such an error names no file, or one in the folder for temporary files that has this prefix.
+    """
+    folder = gettempdir()
+    try:
+        yield
+    except OSError as error:
+        is_ours = error.filename is None or str(error.filename).startswith(f"{folder}/{prefix}")
+        if error.errno in _NO_ROOM and is_ours:
+            error.filename = f"the temporary folder {folder}"
+            error.strerror = f"{error.strerror}; set TMPDIR to a folder with more room"
         raise
 
 

@@ -13,7 +13,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from crawldedup import wire
-from crawldedup.commands.command import Output, flag_of, make_deduplicator, safe_message
+from crawldedup.commands.command import (
+    Output,
+    flag_of,
+    make_deduplicator,
+    require_existing,
+    safe_message,
+)
 from crawldedup.commands.feeds import Fields
 from crawldedup.commands.sources import readable_sources, require_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
@@ -29,7 +35,6 @@ from crawldedup.reading.extract import BUILT_IN_EXTRACTORS
 from crawldedup.reading.omissions import in_words
 from crawldedup.scope import TOLD_APART, site_of
 from crawldedup.stores.profiles import ProfileParts
-from crawldedup.stores.registry import require_index
 from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Match, Verdict, describe
 
@@ -38,14 +43,6 @@ _SHOWN_CHANGES: Final = 20
 _LONGEST_SIDE: Final = 300
 _GREYED: Final = "dim"
 _LEAST_OF_VIEWS: Final = 0.5  # the exact similarity below which not even views are copies
-
-
-def require_existing(dedup: Deduplicator) -> None:
-    """Raise ConfigurationError unless the index exists. The message lists those that do.
-
-    Also raises StoreError if the store can't be used.
-    """
-    require_index(dedup.options.store, dedup.options.namespace)
 
 
 def _given_pages(given: Namespace, output: Output) -> Iterator[Page]:
@@ -96,7 +93,7 @@ def _fitting(dedup: Deduplicator, given: Namespace, output: Output) -> Iterator[
     Other options that the index was made with, such as the areas that were compared, are reported,
     and so is an option that the user gave with a different value.
     """
-    profile = require_index(dedup.options.store, dedup.options.namespace)
+    profile = require_existing(dedup)
     parts = ProfileParts.of(profile)
     changes: dict[str, Any] = {}
     if parts is not None:
@@ -186,10 +183,11 @@ def explain(
 ) -> None:
     """Show the verdict that a crawl would give now for each page, and why.
 
-    `meta` has arguments for each `Page`.
+    `meta` has arguments for each `Page`. If no page can be compared, the exit status is 1.
     """
     require_existing(dedup)
     options = dedup.options
+    is_any = False
     for page in output.counted(pages):
         try:
             told = dedup.explain(
@@ -203,6 +201,7 @@ def explain(
         except PageError as error:
             output.skip(page.url, error)
             continue
+        is_any = True
         plain = wire.plain(told)
         value = {
             **plain.pop("verdict"),
@@ -218,6 +217,8 @@ def explain(
             or (site_of(page.url) if options.scope == "site" else ""),
         }
         output.show(value, *_explanation_in_words(value, told, detail))
+    if not is_any:
+        output.status = 1
 
 
 def _explanation_in_words(
@@ -418,9 +419,8 @@ def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:
         parts = zip(change.marked, ("", "red", "green", ""), strict=True)
         shown = [Text(printable(text, _LONGEST_SIDE), style) for text, style in parts if text]
         yield Text("  ").append_text(Text(" ").join(shown))
-    rest = len(comparison.changes) - _SHOWN_CHANGES
-    if rest > 0:
-        yield f"  and {pluralize(rest, 'passage')} more"
+    if (more := len(comparison.changes) - _SHOWN_CHANGES) > 0:
+        yield f"  and {pluralize(more, 'passage')} more"
 
 
 def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:

@@ -102,7 +102,7 @@ def run(given: Namespace, output: Output) -> None:
             "work, because the demo site has ended."
         )
     else:
-        report = "To get a report, run `pip install duckdb jinja2` first."
+        report = "To get a report, run `pip install 'crawldedup[report]'` first."
     output.show(data, f"{count} {report}", *score_lines(score))
 
 

@@ -92,8 +92,8 @@ def _segmenter() -> Any:
         import jieba
         import jieba.posseg
     except ImportError as error:
-        raise MissingDependencyError(
-            "Chinese words need the package jieba: pip install jieba"
+        raise MissingDependencyError.of_extra(
+            "zh", "Chinese words need the package jieba"
         ) from error
     words = jieba.Tokenizer()
     words.FREQ, words.total = words.gen_pfdict(words.get_dict_file())

@@ -77,9 +77,7 @@ _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 
 def check_installed() -> None:
     """Raise MissingDependencyError unless DuckDB and Jinja, which reports need, are installed."""
     if missing := [package for package in ("duckdb", "jinja2") if find_spec(package) is None]:
-        raise MissingDependencyError(
-            f"a report needs {' and '.join(missing)}: pip install {' '.join(missing)}"
-        )
+        raise MissingDependencyError.of_extra("report", f"a report needs {' and '.join(missing)}")
 
 
 class Database(AbstractContextManager["Database"]):

@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from crawldedup import checks
@@ -26,11 +26,12 @@ from crawldedup.commands.command import (
     Output,
     check_target,
     make_deduplicator,
+    require_existing,
     target_file,
 )
 from crawldedup.commands.feeds import Fields
 from crawldedup.commands.items import Item, OnError, ignore_note, without_pages
-from crawldedup.commands.pages import require_existing
+from crawldedup.commands.leftovers import temporary_folder
 from crawldedup.commands.wacz import WACZ_SUFFIX, Revisits
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
@@ -196,12 +197,11 @@ class _Feed:
         """
         self.version = version_of_files(self.names)
         chunks = chunked(map(self._checked, self.output.counted(self._items())))
-        with TemporaryDirectory(prefix="crawldedup-filter-") as name:
-            folder = ScanFolder(Path(name))
-            read = chunks if index is None else self._not_in(index, chunks)
-            for numbers in read_into(
-                folder, read, options, workers, self.output, "kept without being compared"
-            ):
+        read = chunks if index is None else self._not_in(index, chunks)
+        fate = "kept without being compared"
+        with temporary_folder("crawldedup-filter-") as path:
+            folder = ScanFolder(path)
+            for numbers in read_into(folder, read, options, workers, self.output, fate):
                 for number in numbers:
                     self.are_compared[number] = True
             with self.output.shares() as share:

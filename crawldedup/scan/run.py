@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from crawldedup.commands.command import Output, check_target, write_rows
 from crawldedup.commands.feeds import Fields
 from crawldedup.commands.folders import pages_below
 from crawldedup.commands.items import Item, OnError
+from crawldedup.commands.leftovers import names_no_room, temporary_folder
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
@@ -34,6 +34,7 @@ from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind
 
 REPORT_SUFFIX: Final = ".html"
+_TEMPORARY: Final = "crawldedup-scan-"  # how the names of temporary folders begin
 _COLUMNS: Final = ("url", "kind", "kept_url", "similarity")
 _SHOWN_CLUSTERS: Final = 20
 _SHOWN_MEMBERS: Final = 10
@@ -111,9 +112,9 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
         "apart": sorted(options.apart or ()),
         "extractor, content or distinguish": PageReader(options).profile,
     }
-    with TemporaryDirectory(prefix="crawldedup-scan-") as temporary:
+    with temporary_folder(_TEMPORARY) as temporary:
         path = given.work or Path(f"{given.output}.scan" if given.output else temporary)
-        with opened_folder(path, task) as folder:
+        with names_no_room(str(path)), opened_folder(path, task) as folder:
             if folder.step.pages:
                 output.err.print(
                     f"continuing after {pluralize(folder.step.pages, 'page')}", markup=False
@@ -251,10 +252,10 @@ class Results:
         from crawldedup.report.render import write_report
 
         with (
-            TemporaryDirectory(prefix="crawldedup-scan-") as folder,
+            temporary_folder(_TEMPORARY) as folder,
             Database(progress) as database,
         ):
-            journal = Path(folder, "scan.jsonl")
+            journal = folder / "scan.jsonl"
             with journal.open("wb") as out:
                 out.writelines(map(line_of, self._journal(path.stem, rows)))
             write_report(database, make_report(database, find_journals([journal])), path)

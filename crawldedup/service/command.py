@@ -13,7 +13,7 @@ from argparse import Namespace
 from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
 from functools import partial
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +49,29 @@ _argument: Final = partial(option, owner="service")
 _text: Final = checks.optional(checks.string)
 _seconds: Final = checks.number("from 0.1", lambda value: value >= 0.1)
 _level: Final = checks.one_of("debug", "info", "warning")
+_ANY_PROXY: Final = "*"
+
+
+def _proxies(name: str, value: object) -> str:
+    """Check the addresses of proxies, because uvicorn trusts nobody for those it can't read.
+
+    Raises ConfigurationError, which names the first one that is not allowed.
+    """
+    text = checks.string(name, value)
+    if text.strip() == _ANY_PROXY:
+        return text
+    for proxy in text.split(","):
+        address = proxy.strip()
+        try:
+            # A network needs a slash for uvicorn.
+            ip_network(address) if "/" in address else ip_address(address)
+        except ValueError as error:
+            allowed = (
+                "the IP address of a proxy, such as 10.0.0.1, a network, such as 10.0.0.0/8, "
+                f"several of them, separated by commas, or {_ANY_PROXY} for any proxy"
+            )
+            raise checks.refused(name, address, f"{allowed} ({error})") from None
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +107,9 @@ class ServiceSettings(Options):
     )
     trust_proxy: str | None = _argument(
         None,
-        _text,
-        "take the addresses of clients from the X-Forwarded-For header that this proxy sends",
+        checks.optional(_proxies),
+        "take the addresses of clients from the X-Forwarded-For header that this proxy sends "
+        "(IP addresses or networks, separated by commas)",
     )
     log_level: str = _argument(
         "info", _level, "what is logged: debug, info (a line for each request), or warning"
@@ -154,9 +178,8 @@ def _check_packages() -> None:
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        packages = "uvicorn uvloop prometheus-client jinja2"
-        raise MissingDependencyError(
-            f"{error}; `crawldedup serve` needs: pip install {packages}"
+        raise MissingDependencyError.of_extra(
+            "server", f"{error}; `crawldedup serve` needs"
         ) from error
 
 

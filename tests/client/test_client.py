@@ -188,3 +188,24 @@ def test_another_server_is_told_from_a_service(answering: Any, body: bytes) -> N
     answering((200, body))
     with pytest.raises(ServiceError, match="without saying what is wrong"):
         Client().check("u", text="a")
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("localhost:8080", ": write http://localhost:8080$"),
+        ("127.0.0.1:8080/", ": write http://127.0.0.1:8080$"),
+        ("//localhost:8080", ": write http://localhost:8080$"),
+        ("ftp://localhost:8080", "url is 'ftp://localhost:8080'; it must be the address"),
+        ("http://[::1", "such as http://localhost:8300 \\(Invalid port"),
+        ("me:secret@a.example:8080", ": write http://\\*{3}@a.example:8080$"),
+        ("http://", "url is 'http://'; it must be the address"),
+        ("", "url is ''; it must be the address"),
+    ],
+)
+def test_an_address_that_never_answers_is_refused_at_once(
+    kind: type[Client | AsyncClient], address: str, said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        kind(address, patience_seconds=60)

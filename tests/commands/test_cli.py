@@ -467,6 +467,17 @@ def test_what_cannot_be_compared_or_read_is_said_and_does_not_end_the_run(pages:
     assert not Path("other.sqlite").exists()
 
 
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_a_command_without_a_page_that_can_be_compared_tells_by_its_status(
+    pages: Run, command: str
+) -> None:
+    pages("check pages/a.html")
+    Path("picture.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(1000))
+    said = pages(f"{command} picture.html")
+    assert (said.status, "skipped (binary)" in said.out) == (1, True)
+    assert pages(f"{command} picture.html pages/c.html").status == 0
+
+
 def test_text_from_pages_cannot_reach_the_terminal_unescaped(run: Run) -> None:
     urls = ("https://a.example/\x1b]0;gotcha\x07[red]\r\n", "https://b.example/")
     Path("evil.jsonl").write_text(

@@ -54,4 +54,4 @@ def test_an_unknown_shell_and_a_missing_package_are_named(
     assert (said.status, "choose from" in said.err) == (2, True)
     monkeypatch.setitem(sys.modules, "shtab", None)
     said = run("completion bash")
-    assert (said.status, "pip install shtab" in said.err) == (2, True)
+    assert (said.status, "pip install 'crawldedup[completion]'" in said.err) == (2, True)

@@ -294,7 +294,9 @@ def test_a_feed_that_changes_while_it_is_read_is_not_written(
     assert [path.name for path in Path().iterdir()] == ["feed.jsonl"]
 
 
-@pytest.mark.parametrize(("stop", "remains"), [(signal.SIGINT, 0), (signal.SIGKILL, 1)])
+@pytest.mark.parametrize(
+    ("stop", "remains"), [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, 1)]
+)
 def test_what_is_killed_leaves_no_file_of_that_name(
     tmp_path: Path, stop: int, remains: int
 ) -> None:

@@ -22,6 +22,7 @@ from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExp
 from crawldedup.commands import feeds, sources
 from crawldedup.commands.feeds import ANY_FIELDS, Fields
 from crawldedup.commands.items import refuse
+from crawldedup.commands.packing import compressed
 from crawldedup.commands.sitemaps import urls_of_sitemap
 from crawldedup.commands.sources import readable_sources
 from crawldedup.errors import ConfigurationError, MissingDependencyError
@@ -353,7 +354,7 @@ def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
         True,
     )
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match="pip install pyarrow"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'crawldedup\[parquet\]'"):
         list(readable_sources([str(path)]))
 
 
@@ -532,3 +533,25 @@ def test_a_feed_in_a_wide_encoding_is_refused_by_its_name(
     expected = encoding[:6] if has_mark else "utf-16"
     assert f"it seems to be {expected.upper()}, and feeds are read in UTF-8" in error
     assert f"iconv -f {expected} -t utf-8" in error
+
+
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.csv", "pages.json"])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (gzip.compress(b"WARC/1.0\r\n"), "by gzip, .* end with .gz, or with .warc.gz if"),
+        (compressed(b"WARC/1.0\r\n", ".zst"), "by zstd, .* end with .zst, or with .warc.zst if"),
+        (
+            compressed(b"[]", ".xz"),
+            "by xz, and its name doesn't say so; rename it to end with .xz \\(",
+        ),
+        (b"WARC/1.0\r\nWARC-Type: response\r\n", "a web archive, .* end with .warc \\("),
+    ],
+)
+def test_what_a_file_is_instead_of_a_feed_is_told(
+    tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    pages, (error,) = read(tmp_path / name)
+    assert pages == []
+    assert re.search(said, error), error

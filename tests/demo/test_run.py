@@ -144,7 +144,7 @@ def test_the_command_works_without_the_packages_for_reports(
     with mock.patch.object(run, "find_spec", return_value=None):
         assert main(["demo"]) == 0
     told = capsys.readouterr().out
-    assert "`pip install duckdb jinja2`" in told
+    assert "`pip install 'crawldedup[report]'`" in told
     assert "copies, and 0 pages by mistake" in told
     assert list(tmp_path.iterdir()) == []
 

@@ -112,6 +112,6 @@ def test_jieba_is_loaded_late_and_says_nothing(tmp_path: Path) -> None:
 def test_jieba_that_is_not_installed() -> None:
     word_scores._segmenter.cache_clear()
     absent = mock.patch.dict(sys.modules, {"jieba": None})
-    with absent, pytest.raises(MissingDependencyError, match="pip install jieba"):
+    with absent, pytest.raises(MissingDependencyError, match=r"pip install 'crawldedup\[zh\]'"):
         list(tag_chinese(CHINESE))
     assert list(tag_chinese("none here")) == list(tag_words("none here"))

@@ -18,6 +18,7 @@ import pytest
 
 from crawldedup import Deduplicator
 from tests.scan.pages import collection
+from tests.servers import wait_until
 from tests.stories import jaccard
 
 if TYPE_CHECKING:
@@ -272,3 +273,69 @@ def test_what_was_read_until_ctrl_c_is_told(run: Run, monkeypatch: pytest.Monkey
     assert (said.status, "continue from out.csv.scan" in said.err) == (130, True)
     said = run(line)
     assert (said.status, "continuing after" in said.err) == (0, True)
+
+
+@pytest.mark.parametrize(("stop", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_what_is_ended_leaves_no_temporary_folder(tmp_path: Path, stop: int, status: int) -> None:
+    def heed_ctrl_c() -> None:
+        # A program in the background starts without it, and so do its children.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(
+        [*COMMAND, "-"],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_ctrl_c,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        wait_until(lambda: [*tmp_path.glob("crawldedup-scan-*/lock")])
+        # `timeout` sends it twice.
+        for _ in range(1 if stop == signal.SIGINT else 2):
+            os.kill(process.pid, stop)
+        assert (process.wait(timeout=60), process.stderr.read()) == (status, b"")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_terminated_scan_tells_how_it_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def terminated(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("crawldedup.scan.run.find_duplicates", terminated)
+    said = run(f"scan {feed(TEXTS[:3])} -o out.csv")
+    assert (said.status, "continue from out.csv.scan" in said.err) == (143, True)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(
+    ("command", "names_temporary"),
+    [
+        ("scan pages.jl", True),
+        ("filter pages.jl -o out.jsonl", True),
+        ("filter - -o out.jsonl", True),
+        ("scan pages.jl -o o.csv", False),
+    ],
+)
+def test_without_room_for_temporary_files_the_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, *, names_temporary: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    feed(collection(originals=200))
+    Path("small").mkdir()
+    # Files end at 100 kB, which Python tells as it tells that a disk is full.
+    limited = f"ulimit -f 100; trap '' XFSZ; exec {sys.executable} -m crawldedup.cli {command}"
+    failed = subprocess.run(
+        ["bash", "-c", limited],
+        env={**ENVIRONMENT, "TMPDIR": str(tmp_path / "small")},
+        input=Path("pages.jl").read_text(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = "the temporary folder %s: File too large; set TMPDIR to a folder with more room"
+    *_, last = failed.stderr.splitlines()
+    expected = said % (tmp_path / "small") if names_temporary else "o.csv.scan: File too large"
+    assert (failed.returncode, last) == (2, f"crawldedup: {expected}")
+    assert [*Path("small").iterdir()] == []

@@ -38,7 +38,7 @@ def test_what_must_be_installed_is_said(
 ) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", "--store", "memory://"]) == 2
-    assert "pip install uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
+    assert "pip install 'crawldedup[server]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -24,8 +24,10 @@ import pytest
 from crawldedup import Deduplicator, wire
 from crawldedup.cli import main
 from crawldedup.errors import ConfigurationError
+from crawldedup.options import options_of
 from crawldedup.service import app
 from crawldedup.service.access import require_own_host, require_own_page
+from crawldedup.service.command import ServiceSettings
 from crawldedup.service.messages import CheckedPage, CheckedPages, KnownPage, SentPage, sent_in
 from crawldedup.service.problems import ProblemError
 from tests.servers import wait_until
@@ -439,6 +441,9 @@ def test_a_body_of_two_lengths_is_refused(service: Service, names: tuple[str, st
             ["--token-file", "long", "--read-token-file", "long"],
             "create a different token for reading",
         ),
+        (["--trust-proxy", "nonsense"], "--trust-proxy is 'nonsense'; it must be the IP address"),
+        (["--trust-proxy", "127.0.0.1, 10.0.0.1/8"], "'10.0.0.1/8'"),
+        (["--trust-proxy", ""], "--trust-proxy is ''"),
     ],
 )
 def test_a_service_that_cannot_be_says_why_and_does_not_start(
@@ -454,3 +459,9 @@ def test_a_service_that_cannot_be_says_why_and_does_not_start(
         Path(name).write_text(token)
     assert main(["serve", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("proxies", ["*", "127.0.0.1", "10.0.0.0/8, ::1,fd00::/8", None])
+def test_proxies_are_addresses_and_networks(proxies: str | None) -> None:
+    checked = {each.name: each.check for each in options_of(ServiceSettings)}
+    assert checked["trust_proxy"]("--trust-proxy", proxies) == proxies
