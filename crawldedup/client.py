@@ -39,7 +39,8 @@ __all__ = ["AsyncClient", "Client", "ServiceError"]
 T = TypeVar("T")
 
 _SCHEMES: Final = ("http", "https")
-BATCH: Final = 20  # A service takes 8 MB at once.
+BATCH: Final = 20  # A service takes 8 MB at once by default.
+_TOO_LARGE: Final = 413
 OnUnreadable = Callable[["Page", PageError], None]
 
 
@@ -151,6 +152,8 @@ def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
             return errors.KeyMismatchError(detail)
         case "invalid":
             return errors.ConfigurationError(detail)
+    if problem["status"] == _TOO_LARGE:
+        return PageError("too_large", detail)
     if problem["status"] in (429, 502, 503, 504):
         error = TryAgainError(detail)
         error.retry_after = problem.get("retry_after", error.retry_after)
@@ -233,6 +236,11 @@ def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
     checks.whole(1)("batch", size)
     source = iter(pages)
     return iter(lambda: list(islice(source, size)), [])
+
+
+def _halves(pages: list[Page]) -> tuple[list[Page], list[Page]]:
+    middle = len(pages) // 2
+    return pages[:middle], pages[middle:]
 
 
 class _Common:
@@ -345,13 +353,23 @@ class Client(_Common, AbstractContextManager["Client"]):
                 first sent again for `patience_seconds`.
         """
         for sent in _batches(pages, batch):
-            results = self._ask(_batch_request(sent))
+            results = self._ask_batch(sent)
             for page, result in zip(sent, results, strict=True):
                 if self._is_worth_another_try(result):
                     (result,) = self._ask(_batch_request([page]))
                 verdict = _verdict_or_none(page, result, on_unreadable)
                 if verdict is not None:
                     yield verdict
+
+    def _ask_batch(self, pages: list[Page]) -> list[Verdict | CrawlDedupError]:
+        """Send pages, in smaller batches if they are too large to be sent at once."""
+        try:
+            return self._ask(_batch_request(pages))
+        except PageError as error:
+            if len(pages) == 1:
+                return [error]
+        first, second = _halves(pages)
+        return [*self._ask_batch(first), *self._ask_batch(second)]
 
     def find(self, /, url: str = "", **page: Unpack[SentPageValues]) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first.
@@ -429,13 +447,23 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
         See `Client.check_many`.
         """
         for sent in _batches(pages, batch):
-            results = await self._ask(_batch_request(sent))
+            results = await self._ask_batch(sent)
             for page, result in zip(sent, results, strict=True):
                 if self._is_worth_another_try(result):
                     (result,) = await self._ask(_batch_request([page]))
                 verdict = _verdict_or_none(page, result, on_unreadable)
                 if verdict is not None:
                     yield verdict
+
+    async def _ask_batch(self, pages: list[Page]) -> list[Verdict | CrawlDedupError]:
+        """Send pages, in smaller batches if they are too large to be sent at once."""
+        try:
+            return await self._ask(_batch_request(pages))
+        except PageError as error:
+            if len(pages) == 1:
+                return [error]
+        first, second = _halves(pages)
+        return [*await self._ask_batch(first), *await self._ask_batch(second)]
 
     async def find(self, /, url: str = "", **page: Unpack[SentPageValues]) -> list[Match]:
         """Return remembered pages that resemble this one. See `Client.find`."""

@@ -85,6 +85,34 @@ def test_answers_are_those_of_a_deduplicator(url: str) -> None:
         assert client.forget(made) == dedup.forget(made) > 0
 
 
+def test_large_pages_are_sent_in_smaller_batches(url: str) -> None:
+    """A page that no batch can hold is unreadable, and the others get their verdicts."""
+    large = [
+        Page(f"https://a.example/{number}", html=f"<p>{story(number)}".encode() + b" " * 3_000_000)
+        for number in range(5)
+    ]
+    too_large = Page("https://a.example/huge", html=b"<p>" + b" " * 7_000_000)
+    pages = [*large, too_large, *PAGES[:2]]
+    unreadable: list[tuple[Page, str]] = []
+
+    def note(page: Page, error: PageError) -> None:
+        unreadable.append((page, error.reason))
+
+    with Client(url, token=TOKEN) as client:
+        verdicts = list(client.check_many(pages, on_unreadable=note))
+        with pytest.raises(PageError, match="8,388,608 bytes"):
+            client.check(too_large.url, html=too_large.html)
+    assert [verdict.url for verdict in verdicts] == [page.url for page in [*large, *PAGES[:2]]]
+    assert unreadable == [(too_large, "too_large")]
+
+    async def check_all() -> list[str]:
+        async with AsyncClient(url, token=TOKEN) as client:
+            found = client.check_many(pages, on_unreadable=note)
+            return [verdict.kind async for verdict in found]
+
+    assert asyncio.run(check_all()) == ["revisit"] * len(verdicts)
+
+
 def test_the_asynchronous_one_does_the_same(url: str) -> None:
     async def main() -> None:
         async with AsyncClient(url, token=TOKEN) as client:
