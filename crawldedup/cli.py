@@ -360,6 +360,8 @@ class _Parser(argparse.ArgumentParser):
         """Exit with a line that points to the help of a program, such as "crawldedup scan"."""
         word = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (\S+)", message)
         names = [*_COMMANDS, *(flag_of(each.name) for each in options_of())]
+        if word and word[2] in names:
+            names = []  # It's an option of other commands.
         if message.startswith("argument -"):
             # The value of an option is none of these.
             names = re.findall(r"[\w-]+", message.partition("(choose from")[2])

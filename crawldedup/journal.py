@@ -10,6 +10,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ VERSION: Final = 1
 # The file with the name of the crawl, in the directory of a job that may be paused.
 NAME_FILE: Final = "crawldedup.crawl"
 LONGEST_URL: Final = 2048
+_FIRST_BYTES: Final = 1 << 18  # of a journal: the header, and the first pages if there are any
 
 OUTCOMES: Final = {  # the names of kinds in the lines of checked pages
     Kind.NEW: "new",
@@ -145,8 +147,10 @@ def _hash_of(text: str, size: int) -> str:
 class FileJournal:
     """A new journal, written line by line.
 
-    The journals of the oldest crawls are removed, so those of `keep` crawls are left, including
-    this one. No errors are raised: if something fails, lines are lost, and `trouble` says why.
+    The journals of the oldest crawls of the same spider are removed, so those of `keep` crawls are
+    left, including this one. Crawls without a page, such as failed starts, are counted apart, so
+    that they don't push out the others. No errors are raised: if something fails, lines are lost,
+    and `trouble` says why.
     """
 
     def __init__(self, directory: Path, header: Mapping[str, Any], *, keep: int) -> None:
@@ -154,7 +158,7 @@ class FileJournal:
         self._file: int | None = None
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            _prune(directory, keep, present=header["crawl"])
+            _prune(directory, keep, spider=header["spider"], present=header["crawl"])
             stem = f"{header['crawl']}-{_safe(header['host'])}-{header['pid']}"
             number = 1
             path = directory / f"{stem}.jsonl"
@@ -186,18 +190,33 @@ class FileJournal:
             self._file = None
 
 
-def _prune(directory: Path, keep: int, *, present: str) -> None:
-    """Remove the journals of the oldest crawls above a limit, which includes the `present` one.
+def _prune(directory: Path, keep: int, *, spider: str, present: str) -> None:
+    """Remove the journals of a spider's oldest crawls, so `keep` crawls are left with the present.
 
-    Other files stay, and so do the journals of running crawls and those that can't be removed.
+    As many crawls without a page stay as well. Other files stay, and so do the journals of running
+    crawls and those that can't be removed.
     """
-    earlier = _by_crawl(journal for journal in _journals_at(directory) if journal.crawl != present)
-    for crawl in [*earlier.values()][max(0, keep - 1) :]:
+    earlier = _by_crawl(
+        journal
+        for journal in _journals_at(directory)
+        if journal.spider == spider and journal.crawl != present
+    )
+    kept: Counter[bool] = Counter()
+    for crawl in earlier.values():
         # Other crawls may be doing the same, and files may belong to another user.
         with suppress(OSError):
-            if not any(_is_written(journal.path) for journal in crawl):
+            has_pages = any(_has_pages(journal.path) for journal in crawl)
+            kept[has_pages] += 1
+            is_old = kept[has_pages] > max(0, keep - 1)
+            if is_old and not any(_is_written(journal.path) for journal in crawl):
                 for journal in crawl:
                     journal.path.unlink(missing_ok=True)
+
+
+def _has_pages(path: Path) -> bool:
+    """Return whether a journal has a page among its first lines."""
+    with path.open("rb") as file:
+        return b'"outcome":' in file.read(_FIRST_BYTES)
 
 
 def _is_written(path: Path) -> bool:

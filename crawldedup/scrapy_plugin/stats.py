@@ -319,7 +319,17 @@ class CrawlStats:
         ):
             if reasons := self._counts_of(group):
                 lines.append(f"  {sum(reasons.values())} {text}: {_listed(reasons)}")
-        return "\n".join([*lines, *self._skipped_requests()])
+        return "\n".join([*lines, *self._not_set_aside(), *self._skipped_requests()])
+
+    def _not_set_aside(self) -> list[str]:
+        """Return a line about items that were delivered because they couldn't be set aside."""
+        failed = self._stats.get_value("crawldedup/set_aside/failed", 0)
+        if not failed:
+            return []
+        return [
+            f"  {pluralize(failed, 'item')} could not be set aside, so delivered after all "
+            "(CRAWLDEDUP_SET_ASIDE)"
+        ]
 
     def _skipped_requests(self) -> list[str]:
         """Return lines about how many requests were skipped, and why."""

@@ -513,6 +513,7 @@ NO_INDEX = (
         ("check a.html --simlarity 0.8", "did you mean '--similarity'?"),
         # Its log consists of JSON lines anyway.
         ("serve --json", "unrecognized arguments: --json"),
+        ("scan . --store memory://", "unrecognized arguments: --store memory:// (see"),
     ],
 )
 def test_mistakes_are_answered_with_one_line_and_change_nothing(

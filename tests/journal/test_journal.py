@@ -76,6 +76,15 @@ def test_the_oldest_crawls_make_room_and_nothing_else_does(tmp_path: Path) -> No
     running.close()
 
 
+def test_failed_starts_and_other_spiders_do_not_push_out_a_crawl(tmp_path: Path) -> None:
+    write(tmp_path, "good", page(1), END)
+    for number in range(5):
+        write(tmp_path, f"failed{number}", END, started=START + 1 + number, keep=2)
+        about = header(f"other{number}", started=START + 10 + number) | {"spider": "other"}
+        FileJournal(tmp_path, about, keep=2).close()
+    assert names_in(tmp_path) == ["failed3", "failed4", "good", "other3", "other4"]
+
+
 def test_a_full_disk_and_a_directory_that_cannot_be_used_cost_lines_alone(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path, header("a"), keep=1)
     with mock.patch("os.write", side_effect=OSError("No space left")):

@@ -159,6 +159,7 @@ def test_an_item_that_cannot_be_set_aside_is_delivered(
     result = crawl(site, PAGES, **options, CRAWLDEDUP_SET_ASIDE=str(path))
     assert result.items == PAGES
     assert result.counts["set_aside/failed"] == 2
+    assert "2 items could not be set aside, so delivered after all" in result.log
     (warning,) = result.errors
     assert "cannot set an item aside" in warning
 

@@ -28,6 +28,8 @@ BYTES_PER_KEY: Final = 16
 CLEARED: Final = ""
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 6
+# SQLite doesn't say which of these is missing.
+_WHERE_TO_WRITE: Final = "; the file and its folder must exist and be writable"
 
 # The tables that all indexes of a file share.
 _SHARED_TABLES: Final = {
@@ -224,7 +226,9 @@ def errors_of(path: str) -> Iterator[None]:
             ) from error
         unusable = ("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")
         if isinstance(error, OSError) or name.startswith(unusable):
-            raise errors.StoreUnavailableError(f"{path} cannot be used: {error}") from error
+            is_refused = name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
+            remedy = _WHERE_TO_WRITE if is_refused else ""
+            raise errors.StoreUnavailableError(f"{path} cannot be used: {error}{remedy}") from error
         raise errors.StoreError(f"{path}: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise errors.StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error
