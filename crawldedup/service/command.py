@@ -62,9 +62,10 @@ def _proxies(name: str, value: object) -> str:
         return text
     for proxy in text.split(","):
         address = proxy.strip()
+        # A network needs a slash for uvicorn.
+        parse = ip_network if "/" in address else ip_address
         try:
-            # A network needs a slash for uvicorn.
-            ip_network(address) if "/" in address else ip_address(address)
+            parse(address)
         except ValueError as error:
             allowed = (
                 "the IP address of a proxy, such as 10.0.0.1, a network, such as 10.0.0.0/8, "
