@@ -128,7 +128,7 @@ def _items_of_each(
         try:
             yield from _items_of(name, on_error, fields, on_note)
         except (ConfigurationError, PageError, OSError, UnicodeError) as error:
-            on_error(error)
+            on_error(_naming(error, name))
 
 
 def _items_of(name: str, on_error: OnError, fields: Fields, on_note: OnNote) -> Iterator[Item]:
@@ -189,7 +189,14 @@ def _items_of_paths(paths: Iterable[Path], on_error: OnError) -> Iterator[Item]:
         try:
             yield item_of_file(path)
         except (ConfigurationError, OSError) as error:
-            on_error(error)
+            on_error(_naming(error, str(path)))
+
+
+def _naming(error: Exception, name: str) -> Exception:
+    """Return an error with the name of its file, which an error of a read lacks."""
+    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+        error.filename = name
+    return error
 
 
 def single_source(name: str) -> Page:

@@ -316,6 +316,7 @@ def _detail_of(row: dict[str, Any]) -> str:
     """Return what is shown after the URL of a page, such as what has changed."""
     if row["moved_to"]:
         return f" -> {printable(row['moved_to'])}"
-    details = [row["what"], row["difference"][:_LONGEST_DIFFERENCE], row["reason"]]
-    text = ": ".join(printable(detail) for detail in details if detail)
+    difference = printable(row["difference"], _LONGEST_DIFFERENCE)
+    details = [printable(row["what"]), difference, printable(row["reason"])]
+    text = ": ".join(detail for detail in details if detail)
     return f" ({text})" if text else ""

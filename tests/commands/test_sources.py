@@ -555,3 +555,15 @@ def test_what_a_file_is_instead_of_a_feed_is_told(
     pages, (error,) = read(tmp_path / name)
     assert pages == []
     assert re.search(said, error), error
+
+
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_a_file_whose_reading_fails_is_named(tmp_path: Path, in_folder: bool) -> None:
+    broken = tmp_path / "broken.html"
+    broken.symlink_to("/proc/self/mem")
+    (tmp_path / "good.html").write_text("<p>The boat left at dusk.")
+    pages, errors = read(tmp_path if in_folder else broken)
+    assert len(pages) == in_folder
+    (error,) = errors
+    assert "Input/output error" in error
+    assert str(broken) in error
