@@ -207,13 +207,12 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
     return _walk(tree.body, _anchors(tree), _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS)
 
 
-def blocks_in(page: Blocks, nodes: Sequence[LexborNode]) -> Iterator[Blocks]:
-    """Yield the blocks inside of each of some elements of a page.
+def blocks_in(page: Blocks, node: LexborNode) -> Blocks:
+    """Find the blocks inside of an element of a page.
 
     Only controls, programs and the like are left out.
     """
-    for node in nodes:
-        yield _walk(node, page.anchors, _WITHOUT_CONTROLS)
+    return _walk(node, page.anchors, _WITHOUT_CONTROLS)
 
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:

@@ -129,9 +129,10 @@ def _parts(blocks: Blocks) -> Iterator[Sequence[TextLine]]:
     spans = [*_spans(blocks), *_replies(blocks)]
     if spans:
         yield _written(blocks, spans)
-    nodes = [each.node for each in blocks.left_out if not each.is_read and each.has_comments]
-    for part in blocks_in(blocks, nodes):
-        yield _written(part, [range(len(part.ends))])
+    for each in blocks.left_out:
+        if not each.is_read and each.has_comments:
+            part = blocks_in(blocks, each.node)
+            yield _written(part, [range(len(part.ends))])
 
 
 def _spans(blocks: Blocks) -> Iterator[range]:

@@ -5,7 +5,7 @@ tells a page apart from others, the rest does: see `crawldedup.marks.relation`.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from typing import Final
 
 from crawldedup.reading.ages import without_ages
@@ -47,10 +47,11 @@ def rest_of(page: HtmlPage, main: str, names: Collection[str] = ()) -> str | Non
     least = max(_LEAST, _LEAST_SHARE * len(main))
     if _most_letters(page) - len(main) < least:
         return None
-    lines = _lines(page, main, least)
+    known = set(main.split("\n"))
+    lines = _lines(page, known, least)
     if lines is None:
         return None
-    said = list(set(tidy("\n".join(lines)).split("\n")) - set(main.split("\n")))
+    said = list(set(tidy("\n".join(lines)).split("\n")) - known)
     letters = sum(map(len, said))
     if letters <= _MOST_LETTERS:
         endings = tuple(names)
@@ -93,11 +94,11 @@ def _most_letters(page: HtmlPage) -> int:
     return walked + sum([each.letters for each in blocks.left_out if _is_apart(each)])
 
 
-def _lines(page: HtmlPage, main: str, least: float) -> list[str] | None:
+def _lines(page: HtmlPage, known: Set[str], least: float) -> list[str] | None:
     """Return the lines of a page except links, comments and what asks for consent.
 
     Walking what was left out is slow, so this returns None once it is clear that fewer letters than
-    `least` are not in the main text.
+    `least` are not in the main text, whose lines are `known`.
     """
     blocks = page.blocks
     is_spoken: list[bool] = []
@@ -106,27 +107,22 @@ def _lines(page: HtmlPage, main: str, least: float) -> list[str] | None:
     lines = _unlinked([line for line in blocks.lines if not is_spoken[line[2]]])
     # Long ones first, because these are often menus.
     apart = sorted(filter(_is_apart, blocks.left_out), key=_letters_of, reverse=True)
-    most = _letters_beside(lines, main) + sum(map(_letters_of, apart))
+    beside = set(lines) - known
+    most = sum(map(len, beside)) + sum(map(_letters_of, apart))
     for each in apart:
         if most < least:
             return None
         most -= each.letters
         if _may_tell_apart(each):
-            for part in blocks_in(blocks, [each.node]):
-                shown = _unlinked(part.lines)
-                most += sum(map(len, shown))
-                lines += shown
+            shown = _unlinked(blocks_in(blocks, each.node).lines)
+            most += sum(map(len, shown))
+            lines += shown
     return lines
 
 
 def _unlinked(lines: Iterable[TextLine]) -> list[str]:
     """Return the texts of lines that aren't mostly links."""
     return [text for text, linked, _ in lines if linked <= _LINKED_SHARE * len(text)]
-
-
-def _letters_beside(lines: Iterable[str], main: str) -> int:
-    """Count the letters of lines that are not in the main text."""
-    return sum(map(len, set(lines).difference(main.split("\n"))))
 
 
 def _letters_of(left_out: LeftOut) -> int:
